@@ -1,0 +1,1 @@
+"""Processes that run one system on the common workload, in turns."""

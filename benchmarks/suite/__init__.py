@@ -1,0 +1,1 @@
+"""The side of the benchmarks that starts drivers and judges their figures."""

@@ -1,0 +1,2 @@
+#define EMBEDRA_KERNELS avx2
+#include "embedra/core/row_kernels.inc"

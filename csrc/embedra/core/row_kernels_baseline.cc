@@ -1,0 +1,2 @@
+#define EMBEDRA_KERNELS baseline
+#include "embedra/core/row_kernels.inc"

@@ -1,0 +1,65 @@
+#include "embedra/ops/table_resource.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "embedra/ops/row_dtype.h"
+#include "embedra/ops/status_convert.h"
+
+namespace embedra {
+absl::Status ParseInitializer(absl::string_view name,
+                              InitializerSpec::Kind* kind) {
+  if (name == "constant") {
+    *kind = InitializerSpec::Kind::kConstant;
+  } else if (name == "uniform") {
+    *kind = InitializerSpec::Kind::kUniform;
+  } else if (name == "normal") {
+    *kind = InitializerSpec::Kind::kNormal;
+  } else if (name == "truncated_normal") {
+    *kind = InitializerSpec::Kind::kTruncatedNormal;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The initializer must be one of constant, uniform, "
+                     "normal, truncated_normal. Received: '",
+                     name, "'."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableResource::Create(const TableOptions& options,
+                                   TableResource** resource) {
+  std::unique_ptr<Table> table;
+  TF_RETURN_IF_ERROR(ToAbsl(Table::Create(options, &table)));
+  *resource = new TableResource(std::move(table));
+  return absl::OkStatus();
+}
+
+std::string TableResource::DebugString() const {
+  return absl::StrCat("Embedra table '", table_->options().name, "' of ",
+                      table_->size(), " rows of width ", table_->dim());
+}
+
+int64_t TableResource::MemoryUsed() const { return table_->statistics().bytes; }
+
+absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
+                              TableOptions* options) {
+  tensorflow::DataType dtype;
+  std::string initializer;
+  int64_t seed;
+  TF_RETURN_IF_ERROR(ctx->GetAttr("name", &options->name));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("dim", &options->dim));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("dtype", &dtype));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("initializer", &initializer));
+  TF_RETURN_IF_ERROR(
+      ctx->GetAttr("initializer_parameters", &options->initializer.parameters));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("seed", &seed));
+  TF_RETURN_IF_ERROR(
+      ctx->GetAttr("initial_capacity", &options->initial_capacity));
+  TF_RETURN_IF_ERROR(ToRowType(dtype, &options->row_type));
+  TF_RETURN_IF_ERROR(ParseInitializer(initializer, &options->initializer.kind));
+  options->seed = static_cast<uint64_t>(seed);
+  return ToAbsl(options->Validate());
+}
+
+}  // namespace embedra

@@ -1,0 +1,45 @@
+// TableResource: a core Table as TensorFlow's resource managers hold it.
+
+#ifndef EMBEDRA_OPS_TABLE_RESOURCE_H_
+#define EMBEDRA_OPS_TABLE_RESOURCE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "embedra/core/table.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_base.h"
+
+namespace embedra {
+
+class TableResource : public tensorflow::ResourceBase {
+ public:
+  // Makes a table. The caller owns one reference to `*resource`.
+  static absl::Status Create(const TableOptions& options,
+                             TableResource** resource);
+
+  Table& table() { return *table_; }
+
+  std::string DebugString() const override;
+  int64_t MemoryUsed() const override;
+
+ private:
+  explicit TableResource(std::unique_ptr<Table> table)
+      : table_(std::move(table)) {}
+
+  std::unique_ptr<Table> table_;
+};
+
+// The initializer of that name; see the op definitions in handle_ops.cc.
+absl::Status ParseInitializer(absl::string_view name,
+                              InitializerSpec::Kind* kind);
+
+// Reads the attributes that the two handle ops share.
+absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
+                              TableOptions* options);
+
+}  // namespace embedra
+
+#endif  // EMBEDRA_OPS_TABLE_RESOURCE_H_

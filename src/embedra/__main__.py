@@ -1,0 +1,7 @@
+"""Runs the command line: `python -m embedra`."""
+
+from embedra.cli import main
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Native ops: loading, one typed function for each op, gradients."""
+
+from . import _gradients as _gradients
+from ._edit_ops import (
+    table_accumulate as table_accumulate,
+    table_assign as table_assign,
+    table_clear as table_clear,
+    table_remove as table_remove,
+    table_reserve as table_reserve,
+    table_size as table_size,
+)
+from ._handle_ops import anonymous_table as anonymous_table, table as table
+from ._library import BuildInfo as BuildInfo, build_info as build_info
+from ._lookup_ops import (
+    TableLookup as TableLookup,
+    TablePooledLookup as TablePooledLookup,
+    table_lookup as table_lookup,
+    table_missing as table_missing,
+    table_pooled_gradient as table_pooled_gradient,
+    table_pooled_lookup as table_pooled_lookup,
+)
+from ._record_ops import (
+    table_read_records as table_read_records,
+    table_write_records as table_write_records,
+)
+from ._state_ops import (
+    TableExport as TableExport,
+    table_export as table_export,
+    table_import as table_import,
+    table_keys as table_keys,
+    table_set_initializer as table_set_initializer,
+    table_set_slots as table_set_slots,
+    table_set_step as table_set_step,
+    table_slots as table_slots,
+    table_statistics as table_statistics,
+    table_step as table_step,
+)
+from ._update_ops import (
+    table_accumulate_gradients as table_accumulate_gradients,
+    table_deduplicate as table_deduplicate,
+    table_take_gradients as table_take_gradients,
+    table_update as table_update,
+)

@@ -1,0 +1,3 @@
+"""The `embedra` command."""
+
+from ._app import main as main

@@ -1,0 +1,238 @@
+"""A training that can stop at any step and go on exactly there."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from ._console import UsageError
+
+
+_SETTINGS_FILE = "settings.json"
+
+
+class TrainingStopped(Exception):  # noqa: N818 - a request, not an error
+    """The training was asked to stop.
+
+    Attributes:
+        signal_number: The signal that asked.
+    """
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__(signal_number)
+        self.signal_number = signal_number
+
+
+class TrainingCheckpoint:
+    """The state of a training in a folder: model, optimizer, and place.
+
+    Args:
+        directory: The folder; made where it is missing.
+        model: A compiled model.
+        settings: What the training was asked to do. A folder written with
+            other settings is refused, as its steps would not match.
+
+    Raises:
+        UsageError: If the folder belongs to a training with other settings.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        model: keras.Model,
+        settings: Mapping[str, Any],
+    ) -> None:
+        self.directory = directory
+        self._check_settings(settings)
+        self._epoch = tf.Variable(0, dtype=tf.int64)
+        self._step = tf.Variable(0, dtype=tf.int64)
+        self._best_auc = tf.Variable(-1.0, dtype=tf.float64)
+        self._best_epoch = tf.Variable(0, dtype=tf.int64)
+        # The slots exist before the restore, so that nothing is left over.
+        model.optimizer.build(model.trainable_variables)
+        self._model = model
+        checkpoint = tf.train.Checkpoint(
+            model=model,
+            optimizer=model.optimizer,
+            # Keras keeps the random state of dropout out of checkpoints.
+            states=[state.value for state in model.non_trainable_variables],
+            epoch=self._epoch,
+            step=self._step,
+            best_auc=self._best_auc,
+            best_epoch=self._best_epoch,
+        )
+        self._checkpoint = checkpoint
+        self._manager = tf.train.CheckpointManager(
+            checkpoint, str(directory), max_to_keep=2
+        )
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Whole epochs done, and steps done in the one that runs."""
+        return int(self._epoch), int(self._step)
+
+    @property
+    def best(self) -> tuple[int, float]:
+        """The best epoch (from 1; 0 for none yet) and its AUC."""
+        return int(self._best_epoch), float(self._best_auc)
+
+    def restore(self) -> bool:
+        """Goes to the latest state in the folder; False where there is none.
+
+        Raises:
+            UsageError: If the state is not one of this model.
+        """
+        latest = self._manager.latest_checkpoint
+        if latest is None:
+            return False
+        try:
+            self._checkpoint.restore(latest).assert_consumed()
+        except (AssertionError, ValueError, tf.errors.OpError) as error:
+            msg = f"{latest}: cannot be restored into this model: {error}"
+            raise UsageError(msg) from error
+        return True
+
+    def save(self, epoch: int, step: int) -> None:
+        """Writes the state at a place."""
+        self._epoch.assign(epoch)
+        self._step.assign(step)
+        self._manager.save()
+
+    def keep_best(self, epoch: int, auc: float) -> bool:
+        """Keeps the model's weights if no epoch before had this AUC.
+
+        Args:
+            epoch: The epoch just done, from 1.
+            auc: Its AUC on rows kept apart.
+
+        Returns:
+            Whether it is the best so far.
+        """
+        if self._best_epoch > 0 and auc <= float(self._best_auc):
+            return False
+        # Written aside first: a crash must not cost the best so far.
+        written = self.directory / "next.weights.h5"
+        self._model.save_weights(written)
+        written.replace(self._best_path)
+        self._best_epoch.assign(epoch)
+        self._best_auc.assign(auc)
+        return True
+
+    def load_best(self) -> None:
+        """Puts the weights of the best epoch into the model."""
+        if self._best_epoch > 0:
+            self._model.load_weights(self._best_path)
+
+    @property
+    def _best_path(self) -> Path:
+        return self.directory / "best.weights.h5"
+
+    def _check_settings(self, settings: Mapping[str, Any]) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / _SETTINGS_FILE
+        wanted = json.loads(json.dumps(settings))
+        if not path.exists():
+            path.write_text(json.dumps(wanted, indent=2) + "\n")
+            return
+        found = json.loads(path.read_text())
+        differing = sorted(
+            key
+            for key in found.keys() | wanted.keys()
+            if found.get(key) != wanted.get(key)
+        )
+        if differing:
+            listed = ", ".join(
+                f"{key} was {found.get(key)!r}, is {wanted.get(key)!r}"
+                for key in differing
+            )
+            msg = (
+                f"{self.directory} holds a training with other settings: "
+                f"{listed}. Give the same settings to go on with it, or "
+                "another --checkpoint-dir to begin anew."
+            )
+            raise UsageError(msg)
+
+
+class CheckpointCallback(keras.callbacks.Callback):
+    """Saves every so many steps, and at once when asked to stop.
+
+    Args:
+        checkpoint: Where to save; `None` for nowhere.
+        stop: The request to stop, looked at after each step.
+        epoch: Whole epochs done.
+        first_step: Steps of this epoch done before.
+        every: Steps between two saves; 0 for none in between.
+    """
+
+    def __init__(
+        self,
+        checkpoint: TrainingCheckpoint | None,
+        stop: StopRequest,
+        epoch: int,
+        first_step: int,
+        every: int,
+    ) -> None:
+        super().__init__()
+        self._checkpoint = checkpoint
+        self._stop = stop
+        self._epoch = epoch
+        self._first_step = first_step
+        self._every = every
+
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Saves where due.
+
+        Raises:
+            TrainingStopped: After saving, if a stop was requested.
+        """
+        del logs
+        step = self._first_step + batch + 1
+        # Looked at once: a signal between saving and raising must wait.
+        requested = self._stop.signal_number
+        due = self._every > 0 and step % self._every == 0
+        if self._checkpoint is not None and (due or requested is not None):
+            self._checkpoint.save(self._epoch, step)
+        if requested is not None:
+            raise TrainingStopped(requested)
+
+
+class StopRequest:
+    """Whether Ctrl-C was pressed or SIGTERM came.
+
+    Attributes:
+        signal_number: The signal, or `None` while there was none.
+    """
+
+    def __init__(self) -> None:
+        self.signal_number: int | None = None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Takes note of the first signal; the second acts as ever."""
+        before = {
+            number: signal.getsignal(number)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+        def take_note(number: int, frame: FrameType | None) -> None:
+            del frame
+            self.signal_number = number
+            signal.signal(number, before[signal.Signals(number)])
+
+        for number in before:
+            signal.signal(number, take_note)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -1,0 +1,136 @@
+"""Rows of delimited text, streamed by Arrow's CSV parser.
+
+The parser splits lines into columns and nothing more: every value arrives as
+bytes, so that a bad number can be reported with its line. A quoted value may
+hold the delimiter but no line break; hence one line is one row, always.
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import insort
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from ._errors import DataError
+from ._formats import FileFormat
+from ._raw import Fault, RawRows
+
+
+# Also the longest line that can be read.
+_BLOCK_BYTES = 4 << 20
+
+
+def text_rows(path: Path, layout: FileFormat) -> Iterator[RawRows]:
+    """Streams the rows of a text file, gzip and others unpacked by suffix.
+
+    Args:
+        path: The file.
+        layout: Its layout.
+
+    Yields:
+        Runs of at most 4 MiB of text, every column as bytes. A line
+        with the wrong number of columns is a fault, not a row.
+
+    Raises:
+        DataError: If the file is empty or cannot be parsed.
+    """
+    first = _first_line(path, layout)
+    has_header = not layout.names or (
+        layout.optional_header and tuple(first) == layout.names
+    )
+    names = first if has_header else layout.names
+    header_lines = int(has_header)
+    wrong_lines: list[int] = []
+    faults: list[Fault] = []
+
+    def skip_wrong(row: pyarrow.csv.InvalidRow) -> str:
+        # The parser runs ahead on a thread of its own: only take notes here.
+        insort(wrong_lines, row.number)
+        reason = f"{row.actual_columns} columns, expected {len(names)}"
+        faults.append(Fault(row.number, reason))
+        return "skip"
+
+    start = 0
+    try:
+        for batch in _open(path, layout, names, header_lines, skip_wrong):
+            line_of = partial(_line, wrong_lines, header_lines + start)
+            columns = dict(zip(names, batch.columns, strict=True))
+            yield RawRows(columns, batch.num_rows, line_of, _drain(faults))
+            start += batch.num_rows
+    except pa.ArrowInvalid as error:
+        msg = f"{path}: cannot be parsed as {layout.name}: {error}"
+        raise DataError(msg) from error
+    if faults:
+        empty = dict.fromkeys(names, pa.array([], pa.binary()))
+        yield RawRows(empty, 0, lambda position: position, _drain(faults))
+
+
+def _drain(faults: list[Fault]) -> list[Fault]:
+    """Takes out what is there now; the parser may be adding more."""
+    count = len(faults)
+    taken = faults[:count]
+    del faults[:count]
+    return taken
+
+
+def _line(wrong_lines: Sequence[int], before: int, position: int) -> int:
+    """The line of a row, given those lines that are not rows."""
+    line = before + position + 1
+    for wrong in wrong_lines:
+        if wrong > line:
+            break
+        line += 1
+    return line
+
+
+def _first_line(path: Path, layout: FileFormat) -> list[str]:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        start = stream.read(_BLOCK_BYTES)
+    if not start.strip():
+        msg = f"{path}: the file is empty, expected rows of {layout.name}."
+        raise DataError(msg)
+    line = start.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
+    return next(csv.reader([line.rstrip("\r")], delimiter=layout.delimiter), [])
+
+
+def text_names(path: Path, layout: FileFormat) -> list[str]:
+    """Names of the columns of a text file.
+
+    Raises:
+        DataError: If the file is empty.
+    """
+    return list(layout.names) or _first_line(path, layout)
+
+
+def _open(
+    path: Path,
+    layout: FileFormat,
+    names: Sequence[str],
+    header_lines: int,
+    skip_wrong: Callable[[pyarrow.csv.InvalidRow], str],
+) -> pyarrow.csv.CSVStreamingReader:
+    return pyarrow.csv.open_csv(
+        pa.input_stream(str(path), compression="detect"),
+        read_options=pyarrow.csv.ReadOptions(
+            # Line numbers are known only where parsing is not parallel.
+            use_threads=False,
+            block_size=_BLOCK_BYTES,
+            column_names=list(names),
+            skip_rows=header_lines,
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=layout.delimiter,
+            quote_char='"' if layout.quoted else False,
+            ignore_empty_lines=False,
+            invalid_row_handler=skip_wrong,
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.binary()),
+            strings_can_be_null=False,
+        ),
+    )

@@ -1,0 +1,3 @@
+"""Keras layers over tables."""
+
+from ._embedding import Embedding as Embedding

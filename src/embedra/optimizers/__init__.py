@@ -1,0 +1,10 @@
+"""Optimizers: how tables are trained."""
+
+from ._apply import apply_gradients as apply_gradients
+from ._rowwise_adagrad import RowwiseAdagrad as RowwiseAdagrad
+from ._support import UnsupportedOptimizerError as UnsupportedOptimizerError
+from ._variable import TableVariable as TableVariable
+from ._wrapper import (
+    DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,
+    TableOptimizer as TableOptimizer,
+)

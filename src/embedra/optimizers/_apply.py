@@ -1,0 +1,124 @@
+"""One step of an optimizer on the rows of a table."""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from embedra import _ops, table as table_lib
+
+from ._fused import FusedRule, fused_rule
+from ._generic import row_updater
+from ._support import check_supported
+
+
+def apply_gradients(
+    table: table_lib.Table,
+    optimizer: keras.optimizers.Optimizer,
+    gradients: tf.IndexedSlices,
+    *,
+    variable: Any = None,
+    scale: Any = None,
+    constraint: Any = None,
+) -> None:
+    """Makes one step on the touched rows of a table.
+
+    Gradients of a row that is looked up several times are summed first; then
+    they are scaled and clipped, and the row and its slots move once. Rows that
+    are not touched do not move, not even by weight decay or momentum.
+
+    Hyper-parameters, the learning rate and the iteration are read from the
+    optimizer. Its `iterations` are left as they are: `optimizer.apply` counts,
+    and so must who calls this directly.
+
+    Args:
+        table: The table.
+        optimizer: A Keras optimizer, not a `LossScaleOptimizer`.
+        gradients: As a tape gives them for a layer's variable: rows of
+            gradients, and positions of records in the table.
+        variable: The variable whose gradients these are, by which
+            `exclude_from_weight_decay` may leave it out.
+        scale: Factor of the gradients, or None.
+        constraint: Applied to the touched rows afterwards, or None.
+
+    Raises:
+        UnsupportedOptimizerError: If the optimizer cannot update tables.
+    """
+    check_supported(optimizer, table.name)
+    positions = tf.reshape(tf.cast(gradients.indices, tf.int64), (-1,))
+    values = tf.reshape(tf.cast(gradients.values, tf.float32), (-1, table.dim))
+    scale = tf.cast(1.0 if scale is None else scale, tf.float32)
+    step = tf.cast(optimizer.iterations, tf.int64) + 1
+    decay = _weight_decay(optimizer, variable)
+    rule = fused_rule(optimizer)
+    if rule is not None:
+        _update_fused(
+            table, optimizer, rule, positions, values, step, scale, decay
+        )
+    else:
+        unique, sums = _ops.table_deduplicate(
+            [table.resource_handle], [positions], [values], dims=[table.dim]
+        )
+        sums = _clipped(optimizer, sums[0] * scale)
+        row_updater(table, optimizer).update(unique[0], sums, decay)
+        _ops.table_set_step(table.resource_handle, step)
+    if constraint is not None:
+        _constrain(table, positions, constraint)
+
+
+def _update_fused(
+    table: table_lib.Table,
+    optimizer: keras.optimizers.Optimizer,
+    rule: FusedRule,
+    positions: tf.Tensor,
+    values: tf.Tensor,
+    step: tf.Tensor,
+    scale: tf.Tensor,
+    decay: float | None,
+) -> None:
+    _ops.table_update(
+        [table.resource_handle],
+        [positions],
+        [values],
+        learning_rate=tf.cast(optimizer.learning_rate, tf.float32),
+        step=step,
+        gradient_scale=scale,
+        optimizer=rule.name,
+        clipnorm=float(optimizer.clipnorm or 0.0),
+        clipvalue=float(optimizer.clipvalue or 0.0),
+        weight_decay=float(decay or 0.0),
+        **rule.hyperparameters,
+    )
+
+
+def _weight_decay(
+    optimizer: keras.optimizers.Optimizer, variable: Any
+) -> float | None:
+    if optimizer.weight_decay is None:
+        return None
+    if variable is not None and not optimizer._use_weight_decay(variable):
+        return None
+    return float(optimizer.weight_decay)
+
+
+def _clipped(
+    optimizer: keras.optimizers.Optimizer, sums: tf.Tensor
+) -> tf.Tensor:
+    if optimizer.clipnorm:
+        return tf.clip_by_norm(sums, optimizer.clipnorm)
+    if optimizer.clipvalue:
+        return tf.clip_by_value(sums, -optimizer.clipvalue, optimizer.clipvalue)
+    return sums
+
+
+def _constrain(
+    table: table_lib.Table, positions: tf.Tensor, constraint: Any
+) -> None:
+    """Applies a Keras constraint to the touched rows, as a matrix of them."""
+    unique = tf.unique(positions)[0]
+    unique = tf.boolean_mask(unique, unique >= 0)
+    rows, _ = _ops.table_read_records(
+        table.resource_handle, unique, dim=table.dim
+    )
+    rows = tf.convert_to_tensor(constraint(rows))
+    _ops.table_write_records(table.resource_handle, unique, rows, dim=table.dim)

@@ -1,0 +1,119 @@
+"""The update by any elementwise Keras optimizer, the user's own included.
+
+Rows and slots of the touched keys are read, the optimizer's own `update_step`
+is run on them as if they were a variable, and the results are written back.
+"""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from embedra import _ops, table as table_lib
+
+from ._rows import Rows
+from ._runner import runner_of
+from ._support import unsupported_state
+
+
+class RowUpdater:
+    """Runs one optimizer on blocks of rows of one table.
+
+    Args:
+        table: The table; the optimizer's slots are added to it.
+        optimizer: The optimizer. It is only read: its numbers, schedule and
+            iterations are looked up at each step.
+
+    Raises:
+        UnsupportedOptimizerError: If its state does not fit rows.
+    """
+
+    def __init__(
+        self, table: table_lib.Table, optimizer: keras.optimizers.Optimizer
+    ) -> None:
+        self._table = table
+        self._row = Rows(table.dim, "rows")
+        with tf.init_scope():
+            self._runner = runner_of(optimizer)
+            try:
+                self._runner.build([self._row])
+            except Exception as error:
+                why = f"building its state for rows failed ({error})."
+                raise unsupported_state(optimizer, table.name, why) from error
+            self._slots: list[Rows] = self._runner.row_slots
+            if any(rows.tensor is not None for rows in self._slots):
+                why = "its state starts from the values of the variable."
+                raise unsupported_state(optimizer, table.name, why)
+            self._add_scalars()
+        self._specs = [
+            table_lib.Slot(slot.name, table.dim, slot.initial)
+            for slot in self._slots
+        ]
+
+    def _add_scalars(self) -> None:
+        """Has numbers kept once per variable saved with the table."""
+        for index, variable in enumerate(self._runner.extra_variables()):
+            name = f"{type(self._runner).__name__}_{index}"
+            self._table.scalars.add(name, variable)
+
+    def update(
+        self,
+        positions: tf.Tensor,
+        gradients: tf.Tensor,
+        weight_decay: Any,
+    ) -> None:
+        """Updates rows.
+
+        Args:
+            positions: Positions of the rows, unique, `int64`, shape `(n,)`.
+            gradients: Their summed and clipped gradients, `float32`,
+                shape `(n, dim)`.
+            weight_decay: Decoupled weight decay, or None.
+        """
+        handle = self._table.resource_handle
+        self._table.set_slots(self._specs)
+        names = [slot.name for slot in self._specs]
+        rows, slots = _ops.table_read_records(
+            handle, positions, names, dim=self._table.dim
+        )
+        learning_rate = tf.cast(self._runner.learning_rate, tf.float32)
+        self._runner.follow()
+        try:
+            self._row.tensor = rows
+            for slot, tensor in zip(self._slots, slots, strict=True):
+                slot.tensor = tensor
+            if weight_decay is not None:
+                self._row.assign_sub(rows * weight_decay * learning_rate)
+            self._runner._backend_update_step(
+                [gradients], [self._row], learning_rate
+            )
+            _ops.table_write_records(
+                handle,
+                positions,
+                self._row.tensor,
+                [slot.tensor for slot in self._slots],
+                names,
+                dim=self._table.dim,
+            )
+        finally:
+            for stand_in in (self._row, *self._slots):
+                stand_in.tensor = None
+
+
+def row_updater(
+    table: table_lib.Table, optimizer: keras.optimizers.Optimizer
+) -> RowUpdater:
+    """Returns the updater of a pair, making it the first time.
+
+    Args:
+        table: The table.
+        optimizer: The optimizer.
+
+    Returns:
+        The updater.
+    """
+    updater: RowUpdater | None = table.companions.get(optimizer)
+    if updater is None:
+        updater = RowUpdater(table, optimizer)
+        table.companions[optimizer] = updater
+    return updater

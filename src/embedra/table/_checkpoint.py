@@ -1,0 +1,159 @@
+"""Tables in TensorFlow checkpoints and SavedModels.
+
+A table is written as one small checkpoint ("prefix") per chunk of records;
+TensorFlow then merges all prefixes by renaming files. No tensor is larger than
+a chunk, on the way out or in.
+
+Executed eagerly, chunks are written until the table is exhausted. A SavedModel
+also carries a traced form for loaders without Python; there the number of
+chunks is that of the table when it is exported.
+"""
+
+import math
+from typing import Any
+
+import tensorflow as tf
+
+from embedra import _ops
+
+from ._records import Records
+from ._resource import CHUNK_SIZE
+from ._state import (
+    COLUMNS,
+    TableHeader,
+    begin_restore,
+    check_fits,
+    header_of,
+    pending_gradients,
+    restore_pending_gradients,
+    set_layout,
+)
+from ._table import Table
+
+
+def save_tables(tables: dict[str, Table], file_prefix: Any) -> list[tf.Tensor]:
+    """Writes tables as checkpoints that are to be merged.
+
+    Args:
+        tables: Tables by unique path.
+        file_prefix: Where to write, a string tensor.
+
+    Returns:
+        The prefixes written.
+    """
+    prefixes: list[tf.Tensor] = []
+
+    def write(tensors: dict[str, Any]) -> None:
+        prefix = tf.strings.join([file_prefix, f"_{len(prefixes):06d}"])
+        tf.raw_ops.SaveV2(
+            prefix=prefix,
+            tensor_names=list(tensors),
+            shape_and_slices=[""] * len(tensors),
+            tensors=list(tensors.values()),
+        )
+        prefixes.append(prefix)
+
+    for path, table in tables.items():
+        header = header_of(table)
+        cursor = tf.constant(0, tf.int64)
+        chunk = 0
+        while True:
+            *columns, cursor = _ops.table_export(
+                table.resource_handle,
+                cursor,
+                CHUNK_SIZE,
+                dtype=table.dtype,
+                dim=table.dim,
+            )
+            if _is_past_the_end(table, columns[0], chunk):
+                break
+            write(_named(path, chunk, columns))
+            chunk += 1
+        tail = {
+            f"{path}/header": tf.constant(header.to_json()),
+            f"{path}/chunks": tf.constant(chunk, tf.int64),
+        }
+        with tf.init_scope():
+            keys, gradients = pending_gradients(table)
+        tail[f"{path}/pending_keys"] = tf.constant(keys)
+        tail[f"{path}/pending_gradients"] = tf.constant(gradients)
+        write(tail)
+    return prefixes
+
+
+def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
+    """Replaces tables by their state in a checkpoint.
+
+    All headers are read and checked before any table is changed.
+
+    Args:
+        tables: Tables by the path that they were saved under.
+        merged_prefix: Prefix of the merged checkpoint, a string tensor.
+
+    Raises:
+        ValueError: If a table's width or dtypes differ from the saved ones.
+    """
+    if not tf.executing_eagerly():
+        for path, table in tables.items():
+            set_layout(table, header_of(table))
+            _restore_chunks(table, path, merged_prefix, _chunk_count(table))
+        return
+    headers = {}
+    for path, table in tables.items():
+        text = _read(merged_prefix, {f"{path}/header": tf.string})[0]
+        headers[path] = TableHeader.from_json(text.numpy())
+        source = f"checkpoint {merged_prefix.numpy().decode()}"
+        check_fits(table, headers[path], source)
+    for path, table in tables.items():
+        begin_restore(table, headers[path])
+        chunks, keys, gradients = _read(
+            merged_prefix,
+            {
+                f"{path}/chunks": tf.int64,
+                f"{path}/pending_keys": tf.int64,
+                f"{path}/pending_gradients": tf.float32,
+            },
+        )
+        _restore_chunks(table, path, merged_prefix, int(chunks))
+        restore_pending_gradients(table, keys, gradients)
+
+
+def _restore_chunks(
+    table: Table, path: str, prefix: tf.Tensor, chunks: int
+) -> None:
+    dtypes = (tf.int64, table.dtype, tf.float32, tf.int64, tf.int64)
+    for chunk in range(chunks):
+        names = _named(path, chunk, dtypes)
+        columns = _read(prefix, names)
+        columns[1] = tf.ensure_shape(columns[1], (None, table.dim))
+        table.import_records(Records(*columns))
+
+
+def _named(path: str, chunk: int, columns: Any) -> dict[str, Any]:
+    return {
+        f"{path}/{name}_{chunk:06d}": column
+        for name, column in zip(COLUMNS, columns, strict=True)
+    }
+
+
+def _read(prefix: tf.Tensor, dtypes: dict[str, Any]) -> list[tf.Tensor]:
+    return list(
+        tf.raw_ops.RestoreV2(
+            prefix=prefix,
+            tensor_names=list(dtypes),
+            shape_and_slices=[""] * len(dtypes),
+            dtypes=[tf.as_dtype(dtype) for dtype in dtypes.values()],
+        )
+    )
+
+
+def _is_past_the_end(table: Table, keys: tf.Tensor, chunk: int) -> bool:
+    if tf.executing_eagerly():
+        return int(tf.size(keys)) == 0
+    return chunk >= _chunk_count(table)
+
+
+def _chunk_count(table: Table) -> int:
+    """Number of chunks that the table has now, also when tracing."""
+    with tf.init_scope():
+        return math.ceil(int(table.size()) / CHUNK_SIZE)

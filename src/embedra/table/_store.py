@@ -1,0 +1,93 @@
+"""A table in a Keras weights store (`.keras`, `.weights.h5`)."""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+import numpy as np
+
+from ._records import Records
+from ._state import (
+    COLUMNS,
+    TableHeader,
+    begin_restore,
+    check_fits,
+    from_file_columns,
+    header_of,
+    pending_gradients,
+    restore_pending_gradients,
+    to_file_columns,
+)
+from ._table import Table
+
+
+_HEADER = "table"
+_PENDING = ("pending_keys", "pending_gradients")
+
+
+def save_to_store(table: Table, store: MutableMapping[str, Any]) -> None:
+    """Writes all state of a table, chunk by chunk.
+
+    Args:
+        table: The table.
+        store: Takes NumPy arrays by name, as `save_own_variables` is given.
+    """
+    text = header_of(table).to_json().encode()
+    store[_HEADER] = np.frombuffer(text, np.uint8)
+    for name, array in zip(_PENDING, pending_gradients(table), strict=True):
+        store[name] = array
+    chunks = 0
+    for records in table.export_chunks():
+        for name, column in to_file_columns(records).items():
+            store[f"{name}_{chunks:06d}"] = column
+        chunks += 1
+    store["chunks"] = np.int64(chunks)
+
+
+def read_header(store: MutableMapping[str, Any], table: Table) -> TableHeader:
+    """Reads the header of the state in a store, and checks that it fits.
+
+    Args:
+        store: Where the state is.
+        table: Where it is to go.
+
+    Returns:
+        The header.
+
+    Raises:
+        ValueError: If there is no state, or it does not fit.
+    """
+    if _HEADER not in set(store.keys()):
+        msg = (
+            f"There is no table state for table {table.name!r} in the file. "
+            "Nothing was restored into it: load the file into the model that "
+            "it was saved from."
+        )
+        raise ValueError(msg)
+    header = TableHeader.from_json(np.asarray(store[_HEADER]).tobytes())
+    check_fits(table, header, "the file")
+    return header
+
+
+def load_from_store(table: Table, store: MutableMapping[str, Any]) -> None:
+    """Replaces a table by the state in a store.
+
+    Args:
+        table: The table; it is left alone if the state does not fit.
+        store: As `save_to_store` filled it.
+
+    Raises:
+        ValueError: If there is no state, or it does not fit.
+    """
+    begin_restore(table, read_header(store, table))
+    for chunk in range(int(np.asarray(store["chunks"]))):
+        table.import_records(_chunk(store, chunk, table.dtype))
+    restore_pending_gradients(
+        table, *(np.asarray(store[name]) for name in _PENDING)
+    )
+
+
+def _chunk(store: MutableMapping[str, Any], chunk: int, dtype: str) -> Records:
+    columns = {
+        name: np.asarray(store[f"{name}_{chunk:06d}"]) for name in COLUMNS
+    }
+    return from_file_columns(columns, dtype)

@@ -1,0 +1,217 @@
+"""Table: the Python handle of a native table."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from embedra import _ops
+
+from ._arguments import check_ids, checked_rows
+from ._initializers import new_rows
+from ._keys import to_keys, to_tensor
+from ._resource import TableResource, number
+
+
+class Table(TableResource):
+    """A growable map from 64-bit keys to rows of width `dim`.
+
+    Keys are integers of any width and sign, or strings (see
+    `embedra.table.to_keys`). A key's first row is a pure function of the seed,
+    the table's name and the key. Optimizers keep their slots beside the rows.
+    All methods work eagerly and inside `tf.function`, and are thread-safe; a
+    batch is not a transaction.
+
+    A table is a trackable: `tf.train.Checkpoint`, `tf.saved_model.save` and
+    Keras layers that own it save and restore all of its state.
+
+    Args:
+        dim: Width of a row.
+        name: Name in messages; part of what initial rows are drawn from.
+        initializer: What new rows start from; see
+            `embedra.table.resolve_initializer`.
+        key_dtype: An integer dtype or "string": what ids are meant to be.
+            "string" refuses integers; the others take strings too.
+        dtype: Dtype of the rows: "float32", "bfloat16" or "float16". Slots and
+            arithmetic are float32.
+        seed: Seed of the initial rows. By default the initializer's own seed,
+            or else a fresh one that `keras.utils.set_random_seed` governs.
+        initial_capacity: Records to make room for up front.
+
+    Raises:
+        ValueError: If an argument is out of range or the initializer does not
+            fit.
+
+    Example:
+        >>> table = Table(2, name="user", initializer=0.5)
+        >>> table.assign([7], [[1.0, 2.0]])
+        >>> table.lookup([7, 8]).numpy().tolist()
+        [[1.0, 2.0], [0.5, 0.5]]
+        >>> table.size()
+        1
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        name: str,
+        initializer: Any = "uniform",
+        key_dtype: str = "int64",
+        dtype: str = "float32",
+        seed: int | None = None,
+        initial_capacity: int = 0,
+    ) -> None:
+        super().__init__(
+            dim,
+            name=name,
+            initializer=initializer,
+            key_dtype=key_dtype,
+            dtype=dtype,
+            seed=seed,
+            initial_capacity=initial_capacity,
+        )
+
+    def keys_of(self, ids: Any) -> tf.Tensor:
+        """Converts dense ids to keys, and checks that they suit the table.
+
+        Args:
+            ids: Integers or strings of any shape.
+
+        Returns:
+            Keys, `int64`, of the same shape.
+
+        Raises:
+            KeyDtypeError: If the ids are of a wrong dtype.
+        """
+        owner = f"Table {self.name!r}"
+        ids = to_tensor(ids, owner)
+        check_ids(self.key_dtype, ids, owner)
+        return to_keys(ids, owner)
+
+    def lookup(
+        self, keys: Any, insert: bool = False, default: Any = None
+    ) -> tf.Tensor:
+        """Reads rows.
+
+        Args:
+            keys: Keys of any shape. Repeats are allowed.
+            insert: Whether absent keys are created, with their initial row, and
+                the lookup is counted. If False, nothing is changed.
+            default: What absent keys read as, if not inserted: a number or a
+                row. By default the row that they would start with.
+
+        Returns:
+            Rows of the table's dtype, shape `keys.shape + (dim,)`.
+        """
+        keys = self.keys_of(keys)
+        if insert:
+            self.create_missing(keys)
+        found = _ops.table_lookup(
+            [self.resource_handle],
+            # No variable takes part: the handle only fills the place.
+            [self.resource_handle],
+            [keys],
+            [self.default_row(default)],
+            dims=[self.dim],
+            dtype=self.dtype,
+            insert=insert,
+        )
+        return found.rows[0]
+
+    def default_row(self, default: Any) -> tf.Tensor:
+        """Returns `default` as the lookup ops take it.
+
+        Args:
+            default: A number, a row, or None for a key's initial row.
+
+        Returns:
+            Of the table's dtype, shape `(dim,)`, or `(0,)` for None.
+        """
+        if default is None:
+            return tf.zeros((0,), self.dtype)
+        row = tf.cast(default, self.dtype)
+        if row.shape.rank == 1 and row.shape[0] not in (1, self.dim):
+            msg = (
+                f"`default` of table {self.name!r} must be a number or a row "
+                f"of width {self.dim}. Received: shape {tuple(row.shape)}."
+            )
+            raise ValueError(msg)
+        return tf.broadcast_to(row, (self.dim,))
+
+    def create_missing(self, keys: tf.Tensor) -> None:
+        """Creates absent keys, if their rows come from a Python initializer.
+
+        Native initializers need no help: the lookup itself draws the rows.
+
+        Args:
+            keys: Keys, `int64`, any shape.
+        """
+        if self.initializer.function is None:
+            return
+        missing = _ops.table_missing(
+            self.resource_handle, tf.reshape(keys, (-1,))
+        )
+        rows = new_rows(
+            self.initializer, missing, self.dim, tf.as_dtype(self.dtype)
+        )
+        _ops.table_assign(
+            [self.resource_handle],
+            [missing],
+            [rows],
+            dims=[self.dim],
+            only_missing=True,
+        )
+
+    def assign(self, keys: Any, rows: Any) -> None:
+        """Stores rows. Existing slots are kept, new ones are initial.
+
+        Args:
+            keys: Keys of any shape.
+            rows: Rows, shape `keys.shape + (dim,)`. Of a repeated key the last
+                row wins.
+
+        Raises:
+            ValueError: If the shape of `rows` does not fit.
+        """
+        keys = self.keys_of(keys)
+        rows = checked_rows(self, keys, tf.cast(rows, self.dtype), "rows")
+        _ops.table_assign(
+            [self.resource_handle],
+            [tf.reshape(keys, (-1,))],
+            [rows],
+            dims=[self.dim],
+            only_missing=False,
+        )
+
+    def accumulate(self, keys: Any, deltas: Any) -> None:
+        """Adds to rows; absent keys start from their initial row.
+
+        Args:
+            keys: Keys of any shape; all deltas of a repeated key count.
+            deltas: What is added, shape `keys.shape + (dim,)`.
+
+        Raises:
+            ValueError: If the shape of `deltas` does not fit.
+        """
+        keys = self.keys_of(keys)
+        deltas = checked_rows(self, keys, tf.cast(deltas, tf.float32), "deltas")
+        self.create_missing(keys)
+        _ops.table_accumulate(
+            [self.resource_handle],
+            [tf.reshape(keys, (-1,))],
+            [deltas],
+            dims=[self.dim],
+        )
+
+    def remove(self, keys: Any) -> Any:
+        """Removes keys with their rows and slots.
+
+        Args:
+            keys: Keys of any shape; absent ones are passed over.
+
+        Returns:
+            How many were there: an int, or a scalar in a `tf.function`.
+        """
+        keys = tf.reshape(self.keys_of(keys), (-1,))
+        removed = _ops.table_remove([self.resource_handle], [keys])
+        return number(removed[0])

@@ -1,0 +1,28 @@
+"""Fixtures of all tests."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    """Makes every test start from the same random state."""
+    keras.utils.set_random_seed(20240607)
+
+
+@pytest.fixture
+def rng():
+    """A seeded NumPy generator."""
+    return np.random.default_rng(20240607)
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of small extracts of public data sets, never committed."""
+    folder = Path(__file__).parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"needs the public extracts in {folder}")
+    return folder

@@ -1,0 +1,99 @@
+"""The click models: shapes, configuration, saving, learning."""
+
+import keras
+import numpy as np
+import pytest
+
+from embedra.models import dcn_v2, dlrm
+
+
+NUMERIC, CATEGORICAL = ("age", "price"), ("site", "ad", "user")
+
+
+def make_features(rng, rows=64):
+    numbers = {
+        name: rng.normal(size=rows).astype(np.float32) for name in NUMERIC
+    }
+    numbers["age"][::3] = np.nan
+    ids = {
+        name: rng.integers(-(2**62), 2**62, 8)[rng.integers(0, 8, rows)]
+        for name in CATEGORICAL
+    }
+    return {**numbers, **ids}
+
+
+@pytest.fixture(params=[dlrm, dcn_v2], ids=["dlrm", "dcn_v2"])
+def build(request):
+    return request.param
+
+
+def test_output_is_one_probability_for_each_row(build, rng):
+    model = build(NUMERIC, CATEGORICAL, dim=4)
+    assert model.output_shape == (None, 1)
+    output = model.predict(make_features(rng), verbose=0)
+    assert output.shape == (64, 1)
+    assert output.dtype == np.float32
+    assert ((output > 0) & (output < 1)).all()
+
+
+def test_model_without_numeric_columns(build, rng):
+    model = build((), CATEGORICAL, dim=4)
+    features = {name: make_features(rng)[name] for name in CATEGORICAL}
+    assert model.predict(features, verbose=0).shape == (64, 1)
+
+
+def test_each_column_has_a_table_of_its_own(build, rng):
+    model = build(NUMERIC, CATEGORICAL, dim=4)
+    features = make_features(rng)
+    features["ad"] = features["site"]
+    model(features, training=True)
+    sizes = {
+        name: int(model.get_layer(f"{name}_table").table.size())
+        for name in CATEGORICAL
+    }
+    distinct = {name: len(np.unique(features[name])) for name in CATEGORICAL}
+    assert sizes == distinct
+
+
+def test_training_lowers_the_loss(build, rng):
+    features = make_features(rng, 256)
+    labels = (features["site"] > 0).astype(np.float32)
+    model = build(NUMERIC, CATEGORICAL, dim=4, dropout=0.1)
+    model.compile(keras.optimizers.Adam(0.02), "binary_crossentropy")
+    history = model.fit(
+        features, labels, batch_size=64, epochs=8, verbose=0
+    ).history["loss"]
+    assert history[-1] < 0.5 * history[0]
+
+
+def test_configuration_builds_the_same_model(build):
+    model = build(NUMERIC, CATEGORICAL, dim=4, dropout=0.1)
+    again = keras.Model.from_config(model.get_config())
+    assert again.get_config() == model.get_config()
+    assert [layer.name for layer in again.layers] == [
+        layer.name for layer in model.layers
+    ]
+
+
+def test_saved_model_predicts_the_same(build, rng, tmp_path):
+    features = make_features(rng)
+    model = build(NUMERIC, CATEGORICAL, dim=4)
+    model.compile("adam", "binary_crossentropy")
+    model.fit(features, np.ones(64, np.float32), verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(
+        loaded.predict(features, verbose=0),
+        model.predict(features, verbose=0),
+    )
+
+
+@pytest.mark.parametrize("names", [(), ("age",), ("ad", "ad")])
+def test_columns_that_make_no_model_are_refused(build, names):
+    with pytest.raises(ValueError, match="Received: numeric="):
+        build(("age",), names)
+
+
+def test_dlrm_needs_a_pair_of_vectors():
+    with pytest.raises(ValueError, match="multiplies pairs of vectors"):
+        dlrm((), ("site",))
