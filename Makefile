@@ -1,8 +1,9 @@
 # Needs Python 3.11 or later, a C++17 compiler and make. Everything else comes
 # into .venv from the Python package index.
 #
-#   make demo     sets up, builds, and runs `embedra demo`
-#   make test     sets up, builds, and runs the native tests, then pytest
+#   make setup    sets up the environment and builds
+#   make demo     the same, and runs `embedra demo`
+#   make test     the same, and runs the native tests, then pytest
 #   make lint     what must pass before a change is merged
 #   make native-test SANITIZE=address,undefined
 #   make native-test SANITIZE=thread
@@ -11,7 +12,8 @@
 PYTHON ?= python3
 JOBS ?= 2
 SANITIZE ?=
-PYTEST_ARGS ?=
+DEMO_FLAGS ?=
+PYTEST_FLAGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,16 +23,16 @@ NATIVE_BUILD := build/tests$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
 NATIVE_SOURCES := CMakeLists.txt $(shell find csrc third_party -type f)
 CXX_SOURCES := $(shell find csrc -name '*.cc' -o -name '*.h' -o -name '*.inc')
 
-.PHONY: all demo test native-test lint format clean
+.PHONY: setup demo test native-test lint format clean
 .DELETE_ON_ERROR:
 
-all: $(STAMPS)/package
+setup: $(STAMPS)/package
 
 demo: $(STAMPS)/package
-	$(BIN)/embedra demo
+	$(BIN)/embedra demo $(DEMO_FLAGS)
 
 test: $(STAMPS)/package native-test
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 # The core alone: no TensorFlow, so this also builds under sanitizers.
 native-test: $(STAMPS)/requirements

@@ -51,7 +51,9 @@ def model_over(embedding, dtype=None):
     flat = keras.layers.Flatten(dtype=dtype)(embedding(ids))
     kernel = keras.initializers.RandomNormal(seed=3)
     score = keras.layers.Dense(1, kernel_initializer=kernel, dtype=dtype)(flat)
-    return keras.Model(ids, keras.layers.Activation("linear", "float32")(score))
+    return keras.Model(
+        ids, keras.layers.Activation("linear", dtype="float32")(score)
+    )
 
 
 def dense_model(dtype=None):

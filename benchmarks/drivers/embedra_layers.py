@@ -13,9 +13,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-import embedra
 from drivers import tensorflow_setup as setup, workload
 from drivers.protocol import Driver, parse_arguments
+from embedra.layers import Embedding
 
 
 EPOCHS_IN_A_FIT = 3
@@ -37,8 +37,7 @@ def make_click_model(features: int) -> tuple[keras.Model, list[Any]]:
     """A table for each feature, concatenated into the MLP."""
     ids = keras.Input((features,), dtype="int64", name="ids")
     layers = [
-        embedra.layers.Embedding(workload.DIM, name=f"feature_{f}")
-        for f in range(features)
+        Embedding(workload.DIM, name=f"feature_{f}") for f in range(features)
     ]
     rows = [layer(ids[:, f]) for f, layer in enumerate(layers)]
     logits = make_mlp()(keras.layers.Concatenate()(rows))
@@ -169,9 +168,7 @@ def growth_case(arguments: Any) -> None:
 
 def pooling_case(arguments: Any) -> None:
     """Multi-hot sum pooling: forward, and with gradient and update."""
-    layer = embedra.layers.Embedding(
-        workload.BAG_DIM, combiner="sum", name="bags"
-    )
+    layer = Embedding(workload.BAG_DIM, combiner="sum", name="bags")
     optimizer = make_optimizer(arguments.optimizer)
     signature = [tf.RaggedTensorSpec([None, None], tf.int64)]
 

@@ -11,14 +11,14 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-import embedra
 from drivers import resident, tensorflow_setup as setup, workload
 from drivers.protocol import Driver, parse_arguments
+from embedra.layers import Embedding
 
 
 def make_layer() -> tuple[Any, keras.optimizers.Optimizer]:
     """A layer and its optimizer."""
-    layer = embedra.layers.Embedding(workload.DIM, name="feature")
+    layer = Embedding(workload.DIM, name="feature")
     return layer, keras.optimizers.Adam(workload.LEARNING_RATE["adam"])
 
 

@@ -119,7 +119,8 @@ def parse_arguments(cases: list[str]) -> argparse.Namespace:
         cases: Names of the cases that this driver knows.
 
     Returns:
-        `case`, `optimizer`, `keys`, `features`, `batches`, `threads`, `path`.
+        `case`, `optimizer`, `keys`, `features`, `batches`, `threads`, and the
+        `path` and `bytes` of what touches the disk.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("case", choices=cases)

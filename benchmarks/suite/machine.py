@@ -46,14 +46,16 @@ def describe(context: Context) -> dict[str, str]:
         Values by name, in the order to show them.
     """
     huge = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    page = os.sysconf("SC_PAGE_SIZE") / (1 << 30)
+    total = os.sysconf("SC_PHYS_PAGES") * page
+    free = os.sysconf("SC_AVPHYS_PAGES") * page
     facts = {
         "run": "quick: figures mean nothing" if context.quick else "full",
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "threads used by each system": str(context.threads),
-        "memory": f"{pages / (1 << 30):.1f} GiB",
+        "memory": f"{total:.1f} GiB, {free:.1f} GiB free at the start",
         "kernel": platform.release(),
         "transparent huge pages": _selected(huge),
         "load average at the start": f"{os.getloadavg()[0]:.2f}",

@@ -1,17 +1,21 @@
 """Dynamic embeddings for TensorFlow and Keras.
 
 Importing this package loads the op library and changes nothing in TensorFlow
-or Keras.
+or Keras. `embedra.models`, `embedra.data` and `embedra.cli` are imported when
+asked for.
 """
 
 from importlib.metadata import version as _version
 
-from ._env import quiet_tensorflow_of_the_command as _quiet_tensorflow
+from ._env import quiet_start_up as _quiet_start_up
 
 
-_quiet_tensorflow()
-
-from . import _ops as _ops  # noqa: E402 - after the environment is set
+with _quiet_start_up():
+    from . import layers as layers, optimizers as optimizers, table as table
+    from .optimizers import (
+        DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,
+    )
+    from .table import Table as Table
 
 
 __version__ = _version("embedra")

@@ -1,16 +1,40 @@
 """Everything that depends on the process's environment, in one place."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 
-def quiet_tensorflow_of_the_command() -> None:
-    """Silences TensorFlow's start-up messages for the `embedra` command.
+@contextlib.contextmanager
+def quiet_start_up() -> Iterator[None]:
+    """Silences TensorFlow's start-up messages, for the `embedra` command only.
 
-    TensorFlow reads the variable when it is imported, so this comes first.
-    Nothing is changed where `embedra` is imported as a library, nor where the
-    user has chosen a level.
+    Some of them no setting hides, so within the block standard error goes
+    nowhere; Python's own exceptions are not affected. Nothing is changed where
+    `embedra` is imported as a library, nor where the user has chosen a log
+    level.
+
+    Yields:
+        Nothing; TensorFlow is to be imported within.
     """
-    if Path(sys.argv[0]).name == "embedra":
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if not _is_the_command() or "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    standard_error = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(standard_error, 2)
+        os.close(nowhere)
+        os.close(standard_error)
+
+
+def _is_the_command() -> bool:
+    # While `python -m embedra` imports the package, argv[0] is still "-m".
+    as_module = sys.orig_argv[1:3] == ["-m", "embedra"]
+    return as_module or Path(sys.argv[0]).name == "embedra"

@@ -93,7 +93,7 @@ def state(model):
         for i, weight in enumerate(model.get_layer(name).get_weights()):
             arrays[f"{name}/{i}"] = weight
     for variable in model.optimizer.variables:
-        if variable.shape and variable.shape[0]:
+        if len(variable.shape) and variable.shape[0]:
             arrays[f"optimizer/{variable.path}"] = np.asarray(variable)
     arrays["iterations"] = np.asarray(model.optimizer.iterations)
     arrays["learning_rate"] = np.asarray(model.optimizer.learning_rate)

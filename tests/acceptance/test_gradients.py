@@ -14,6 +14,7 @@ from .reference import (
     embedding_with,
     every_key_in_every_batch,
     fit,
+    fit_twin,
     network,
     network_and_twin,
     random_rows,
@@ -129,9 +130,9 @@ def test_f03_a_shared_layer_joins_its_gradients_under_fit(optimizer):
     layer = embedding_with(keys, random_rows(6, 3))
     twin = DenseTwin(keys, rows_of(layer, keys))
     start = rows_of(layer, keys)
-    for embedding in (layer, twin):
-        model = _two_feature_network(embedding)
-        fit(model, optimizer, inputs, labels, batch_size=batch_size)
+    model, twin_model = map(_two_feature_network, (layer, twin))
+    fit(model, optimizer, inputs, labels, batch_size=batch_size)
+    fit_twin(twin_model, optimizer, inputs, labels, batch_size)
     assert np.all(rows_of(layer, keys) != start)
     assert_close(rows_of(layer, keys), twin.matrix)
 
@@ -171,13 +172,7 @@ def test_f04_repeated_ids_are_summed_and_stepped_once(optimizer):
     ids, labels = np.array([[7, 7, 7, 9]]), np.array([[5.0]])
     start = rows_of(layer, [7, 9])
     fit(model, keras.optimizers.deserialize(config), ids, labels, batch_size=1)
-    fit(
-        twin_model,
-        keras.optimizers.deserialize(config),
-        ids,
-        labels,
-        batch_size=1,
-    )
+    fit_twin(twin_model, keras.optimizers.deserialize(config), ids, labels, 1)
     assert np.all(rows_of(layer, [7, 9]) != start)
     assert_close(rows_of(layer, [7, 9]), twin.matrix)
 

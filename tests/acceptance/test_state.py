@@ -64,6 +64,7 @@ def _assert_same_arrays(results, prefix, expected):
         np.testing.assert_array_equal(actual[name], array, err_msg=name)
 
 
+@pytest.mark.multiprocess
 @pytest.mark.parametrize("door", DOORS)
 def test_k01_a_new_process_restores_rows_slots_and_counters(continued, door):
     saved, unbroken, doors, _ = continued
@@ -74,12 +75,14 @@ def test_k01_a_new_process_restores_rows_slots_and_counters(continued, door):
     _assert_same_arrays(doors[door], "loaded/", saved)
 
 
+@pytest.mark.multiprocess
 @pytest.mark.parametrize("door", DOORS)
 def test_k01_training_continues_bit_for_bit_in_a_new_process(continued, door):
     _, unbroken, doors, _ = continued
     _assert_same_arrays(doors[door], "final/", unbroken)
 
 
+@pytest.mark.multiprocess
 @pytest.mark.parametrize("door", DOORS)
 def test_o06_iterations_and_schedule_continue_in_a_new_process(continued, door):
     _, _, doors, _ = continued
@@ -89,6 +92,7 @@ def test_o06_iterations_and_schedule_continue_in_a_new_process(continued, door):
     np.testing.assert_allclose(doors[door]["final/learning_rate"], rate, 1e-5)
 
 
+@pytest.mark.multiprocess
 def test_an_export_predicts_the_same_in_a_new_process(continued):
     saved, _, doors, _ = continued
     predictions = doors["export"]["predictions"]
@@ -102,8 +106,9 @@ class Subclassed(keras.Model):
         super().__init__()
         self.embedding = Embedding(dim, name=name)
 
-    def call(self, ids):
-        return keras.ops.sum(self.embedding(ids), axis=(1, 2))[:, None]
+    def call(self, ids, training=None):
+        rows = self.embedding(ids, training=training)
+        return keras.ops.sum(rows, axis=(1, 2))[:, None]
 
 
 def _batch():
@@ -119,24 +124,26 @@ def _trained_subclass(**kwargs):
 
 # Keras itself cannot restore an optimizer that is not built yet, and says so.
 @pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
-@pytest.mark.parametrize("condition", ["unbuilt", "built", "compiled", "fit"])
+@pytest.mark.parametrize("condition", ["new", "called", "compiled", "fit"])
 def test_k02_weights_load_into_a_model_in_any_condition(tmp_path, condition):
-    source = _trained_subclass()
-    expected = records_of(source.embedding.table)
-    assert any(np.any(slots) for _, slots, *_ in expected.values())
+    ids, labels = _batch()
+    source = network(Embedding(3, name="ids"), 2)
+    fit(source, "adam", ids, labels, batch_size=8)
+    expected = records_of(source.get_layer("ids").table)
+    assert all(np.any(slots) for _, slots, *_ in expected.values())
     source.save_weights(tmp_path / "model.weights.h5")
-    ids = _batch()[0] + 3  # some of them are new
-    predictions = np.asarray(source(ids))
-    model = Subclassed()
-    if condition == "built":
-        model(_batch()[0])
+
+    model = network(Embedding(3, name="ids"), 2)
+    if condition == "called":
+        model(ids)
     elif condition == "compiled":
         model.compile("adam", "mse")
     elif condition == "fit":
-        fit(model, "adam", _batch()[0] + 100, _batch()[1], batch_size=8)
+        fit(model, "adam", ids + 100, labels, batch_size=8)
     model.load_weights(tmp_path / "model.weights.h5")
-    np.testing.assert_array_equal(model(ids), predictions)
-    assert_same_records(records_of(model.embedding.table), expected)
+    assert_same_records(records_of(model.get_layer("ids").table), expected)
+    some_new = ids + 3
+    np.testing.assert_array_equal(model(some_new), source(some_new))
 
 
 @pytest.mark.parametrize("restore_first", [True, False])
@@ -161,6 +168,11 @@ def test_k02_a_checkpoint_restores_into_an_unbuilt_model(
     )
 
 
+# Keras says so beside any state that does not load, of stock layers too.
+_NOT_LOADED = pytest.mark.filterwarnings("ignore:Skipping nested container")
+
+
+@_NOT_LOADED
 def test_k02_another_width_raises_and_names_the_layer(tmp_path):
     source = network(Embedding(3, name="ids"), 1)
     source(np.array([[1]]), training=True)
@@ -172,6 +184,7 @@ def test_k02_another_width_raises_and_names_the_layer(tmp_path):
     assert "5" in str(error.value)
 
 
+@_NOT_LOADED
 def test_k02_another_name_raises_and_names_both(tmp_path):
     source = network(Embedding(3, name="users"), 1)
     source(np.array([[1]]), training=True)
@@ -204,6 +217,7 @@ def test_k11_a_table_that_no_layer_takes_is_reported(tmp_path):
         status.assert_consumed()
 
 
+@_NOT_LOADED
 def test_k11_a_weights_file_without_the_table_raises(tmp_path):
     plain = keras.Sequential([keras.layers.Flatten()])
     plain(np.zeros((1, 2)))
@@ -241,7 +255,8 @@ def test_c02_adam_slots_pass_from_table_to_table_in_chunks():
     source = _trained_subclass().embedding
     target = Subclassed().embedding
     fit_target = network(target, 2)
-    fit(fit_target, "adam", _batch()[0][:1] + 100, [[1.0]], batch_size=1)
+    other = _batch()[0][:1] + 100
+    fit(fit_target, "adam", other, np.ones((1, 1)), batch_size=1)
     target.table.clear()
     chunks = list(source.table.export_chunks(chunk_size=4))
     assert len(chunks) > 1
@@ -291,6 +306,7 @@ def test_a_run_saved_between_accumulated_batches_continues_bit_for_bit(
     )
 
 
+@pytest.mark.multiprocess
 def test_l08_string_ids_keep_their_rows_in_a_new_process(tmp_path):
     words = np.array(["a", "b", "", "žluťoučký 🐎", "x" * 10_000])
     ids = keras.Input((), dtype="string")

@@ -93,8 +93,8 @@ def test_exported_model_predicts(invoke, log, tmp_path):
         "site": tf.constant([1, 2], tf.int64),
         "ad": tf.constant([1, 2], tf.int64),
     }
-    served = tf.saved_model.load(str(export)).serve(features)
-    assert served.shape == (2, 1)
+    loaded = tf.saved_model.load(str(export))
+    assert loaded.serve(features).shape == (2, 1)
 
 
 def test_finished_training_is_not_done_again(invoke, log, tmp_path):

@@ -48,7 +48,7 @@ class FunctionTables(EagerTables):
 
         @tf.function(input_signature=signature)
         def traced(*arguments):
-            return _without_none(body(self.handles, *arguments))
+            return _tensors_only(body(self.handles, *arguments))
 
         return _to_numpy(traced(*tensors))
 
@@ -72,7 +72,7 @@ class GraphTables(Tables):
                 tf.compat.v1.placeholder(a.dtype, [None] * a.ndim)
                 for a in map(np.asarray, arrays)
             ]
-            fetches = _without_none(body(self.handles, *placeholders))
+            fetches = body(self.handles, *placeholders)
             return self._session.run(
                 fetches, dict(zip(placeholders, arrays, strict=True))
             )
@@ -97,11 +97,9 @@ def eager_tables():
     return EagerTables
 
 
-def _without_none(result):
-    flat = [value for value in tf.nest.flatten(result) if value is not None]
-    if len(flat) == len(tf.nest.flatten(result)):
-        return result
-    return flat
+def _tensors_only(result):
+    """Drops the operation of an op without outputs; a function runs it."""
+    return None if isinstance(result, tf.Operation) else result
 
 
 def _to_numpy(result):

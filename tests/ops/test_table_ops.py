@@ -209,7 +209,8 @@ def test_records_are_read_and_written_by_position(filled):
         lambda t: _ops.table_set_slots(t[0], ["m", "a"], [2, 1], [0.25, 0.0])
     )
     assert dropped.size == 0
-    positions = np.array([2, 0])
+    _, positions, *_ = filled.run(lambda t, k: lookup_one(t[0], k, 2), KEYS)
+    first_and_last = positions[[2, 0]]
 
     def write(t, p, r, m, a):
         return _ops.table_write_records(
@@ -222,9 +223,13 @@ def test_records_are_read_and_written_by_position(filled):
         )
 
     filled.run(
-        write, positions, ROWS[:2] * 10, ROWS[:2], np.ones((2, 1), np.float32)
+        write,
+        first_and_last,
+        ROWS[:2] * 10,
+        ROWS[:2],
+        np.ones((2, 1), np.float32),
     )
-    rows, slots = filled.run(read_back, np.array([0, 1, 2]))
+    rows, slots = filled.run(read_back, positions)
     assert_allclose(rows, [[30, 40], [3, 4], [10, 20]])
     assert_allclose(slots[0], [[3, 4], [0.25, 0.25], [1, 2]])
     assert_allclose(slots[1], [[1], [0], [1]])

@@ -6,12 +6,11 @@ import pytest
 import tensorflow as tf
 
 from dense_reference import batches, dense_model, fit, start_rows, table_model
-from embedra import DynamicEmbeddingOptimizer
-from embedra.optimizers import RowwiseAdagrad
+from embedra.optimizers import DynamicEmbeddingOptimizer, RowwiseAdagrad
 from numerics import assert_allclose
 
 
-O = keras.optimizers  # noqa: E741
+O = keras.optimizers
 
 
 @keras.saving.register_keras_serializable(package="embedra_tests")
@@ -36,7 +35,7 @@ class SignMomentum(O.Optimizer):
         self.assign_sub(variable, step)
 
 
-class _DampedAdam(O.Adam):
+class DampedAdam(O.Adam):
     """Changes Adam's rule, and so must not run Adam's kernel."""
 
     def update_step(self, gradient, variable, learning_rate):
@@ -70,7 +69,7 @@ OPTIMIZERS = {
     "adadelta": lambda **k: O.Adadelta(1.0, **k),
     "lion": lambda **k: O.Lion(0.01, **k),
     "lamb": lambda **k: O.Lamb(0.01, **k),
-    "damped_adam": lambda **k: _DampedAdam(0.01, **k),
+    "damped_adam": lambda **k: DampedAdam(0.01, **k),
     "user": lambda **k: SignMomentum(0.5, 0.01, **k),
 }
 

@@ -6,12 +6,14 @@ import pytest
 import tensorflow as tf
 
 from dense_reference import fit, table_model
-from embedra import DynamicEmbeddingOptimizer
 from embedra.layers import Embedding
-from embedra.optimizers import UnsupportedOptimizerError
+from embedra.optimizers import (
+    DynamicEmbeddingOptimizer,
+    UnsupportedOptimizerError,
+)
 
 
-O = keras.optimizers  # noqa: E741
+O = keras.optimizers
 
 
 @pytest.mark.parametrize("cls", [O.Adafactor, O.Muon, O.ScheduleFreeAdamW])
@@ -59,7 +61,6 @@ def test_slot_that_does_not_start_as_a_constant():
 
         def update_step(self, gradient, variable, learning_rate):
             self.assign_sub(variable, gradient * learning_rate)
-
 
     layer = Embedding(2)
     with tf.GradientTape() as tape:

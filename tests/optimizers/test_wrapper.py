@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 
 from dense_reference import VOCABULARY, fit, table_model
-from embedra import DynamicEmbeddingOptimizer
-from embedra.optimizers import TableOptimizer
+from embedra.optimizers import DynamicEmbeddingOptimizer, TableOptimizer
 from optimizers.test_against_dense import SignMomentum
 
 
-O = keras.optimizers  # noqa: E741
+O = keras.optimizers
 
 
 def test_is_an_instance_of_the_optimizers_class():

@@ -1,10 +1,10 @@
 #include "embedra/core/initializer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "embedra/core/hash.h"
-#include "embedra/core/row_kernels.h"
 
 namespace embedra {
 namespace {
@@ -75,31 +75,34 @@ Status InitializerSpec::Validate(int64_t dim) const {
 
 RowInitializer::RowInitializer(const InitializerSpec& spec, uint64_t seed,
                                const std::string& table_name, int64_t dim)
-    : spec_(spec), stream_(StreamOf(seed, table_name)), dim_(dim) {}
-
-void RowInitializer::Fill(int64_t key, float* row) const {
-  const std::vector<float>& p = spec_.parameters;
-  if (spec_.kind == InitializerSpec::Kind::kConstant) {
-    for (int64_t i = 0; i < dim_; ++i) {
-      row[i] = p.size() == 1 ? p[0] : p[static_cast<size_t>(i)];
-    }
+    : dim_(dim) {
+  const std::vector<float>& p = spec.parameters;
+  if (spec.kind == InitializerSpec::Kind::kConstant) {
+    constant_ = p;
+    constant_.resize(static_cast<size_t>(dim), p[0]);
     return;
   }
-  internal::RandomNumbers numbers = {};
-  numbers.stream = stream_;
-  numbers.shift = p[0];
-  if (spec_.kind == InitializerSpec::Kind::kUniform) {
-    numbers.distribution = internal::RowDistribution::kUniform;
-    numbers.scale = p[1] - p[0];
-    numbers.last = std::nextafter(p[1], p[0]);
-  } else {
-    const bool truncated = spec_.kind == InitializerSpec::Kind::kTruncatedNormal;
-    numbers.distribution = internal::RowDistribution::kNormal;
-    numbers.scale = p[1];
-    numbers.p_low = truncated ? kTruncatedTail : 0.0;
-    numbers.p_width = truncated ? 1.0 - 2.0 * kTruncatedTail : 1.0;
+  random_.stream = StreamOf(seed, table_name);
+  random_.shift = p[0];
+  if (spec.kind == InitializerSpec::Kind::kUniform) {
+    random_.distribution = internal::RowDistribution::kUniform;
+    random_.scale = p[1] - p[0];
+    random_.last = std::nextafter(p[1], p[0]);
+    return;
   }
-  internal::Kernels().random_row(numbers, key, dim_, row);
+  const bool truncated = spec.kind == InitializerSpec::Kind::kTruncatedNormal;
+  random_.distribution = internal::RowDistribution::kNormal;
+  random_.scale = p[1];
+  random_.p_low = truncated ? kTruncatedTail : 0.0;
+  random_.p_width = truncated ? 1.0 - 2.0 * kTruncatedTail : 1.0;
+}
+
+void RowInitializer::Fill(int64_t key, float* row) const {
+  if (constant_.empty()) {
+    internal::Kernels().random_row(random_, key, dim_, row);
+  } else {
+    std::copy(constant_.begin(), constant_.end(), row);
+  }
 }
 
 }  // namespace embedra

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "embedra/core/row_kernels.h"
 #include "embedra/core/status.h"
 
 namespace embedra {
@@ -39,8 +40,8 @@ class RowInitializer {
   void Fill(int64_t key, float* row) const;
 
  private:
-  InitializerSpec spec_;
-  uint64_t stream_;  // seed and table name mixed
+  std::vector<float> constant_;  // the row, where all keys start alike
+  internal::RandomNumbers random_ = {};
   int64_t dim_;
 };
 

@@ -69,6 +69,24 @@ inline const RecordHeader& HeaderOf(const char* record) {
   return *reinterpret_cast<const RecordHeader*>(record);
 }
 
+// Counts `times` training lookups at `step`. Lookups run together, so this is
+// atomic; the frequency sticks at its maximum.
+inline void CountLookups(char* record, uint32_t times, uint32_t step) {
+  constexpr uint32_t kMax = 0xffffffffu;
+  RecordHeader& header = HeaderOf(record);
+  uint32_t count = __atomic_load_n(&header.frequency, __ATOMIC_RELAXED);
+  if (count < kMax / 2 && times < kMax / 4) {
+    // Too far from the end for all the threads there are to get past it.
+    __atomic_fetch_add(&header.frequency, times, __ATOMIC_RELAXED);
+  } else {
+    while (!__atomic_compare_exchange_n(
+        &header.frequency, &count, count > kMax - times ? kMax : count + times,
+        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+  }
+  __atomic_store_n(&header.last_step, step, __ATOMIC_RELAXED);
+}
+
 class RecordStore {
  public:
   explicit RecordStore(RecordLayout layout);

@@ -45,6 +45,17 @@ Status Guarded(const TableOptions& options, const char* method,
   }
 }
 
+GradientOutput ToVectors(int64_t dim, std::vector<int64_t>* unique,
+                         std::vector<float>* sums) {
+  return [=](int64_t count, int64_t** positions, float** rows) {
+    unique->resize(static_cast<size_t>(count));
+    sums->resize(static_cast<size_t>(count * dim));
+    *positions = unique->data();
+    *rows = sums->data();
+    return Status();
+  };
+}
+
 }  // namespace
 
 size_t SizeOf(RowType type) { return type == RowType::kFloat32 ? 4 : 2; }
@@ -83,6 +94,17 @@ Table::Impl::Impl(const TableOptions& options)
 std::vector<SlotSpec> Table::Impl::slots() const {
   SharedLock lock(mutex_);
   return layout().slots;
+}
+
+Status Table::Impl::SetInitializer(const InitializerSpec& initializer,
+                                   uint64_t seed,
+                                   const std::string& stream_name) {
+  const Status status = initializer.Validate(options_.dim);
+  if (!status.ok()) return Invalid(status.message());
+  RowInitializer made(initializer, seed, stream_name, options_.dim);
+  WriteLock lock(*this);
+  initializer_ = std::move(made);
+  return Status();
 }
 
 Statistics Table::Impl::statistics() const {
@@ -150,6 +172,19 @@ Statistics Table::statistics() const { return impl_->statistics(); }
 int64_t Table::step() const { return impl_->step(); }
 void Table::set_step(int64_t step) { impl_->set_step(step); }
 std::vector<SlotSpec> Table::slots() const { return impl_->slots(); }
+
+Status Table::SetInitializer(const InitializerSpec& initializer, uint64_t seed,
+                             const std::string& stream_name) {
+  return Guarded(options(), "SetInitializer", [&] {
+    return impl_->SetInitializer(initializer, seed, stream_name);
+  });
+}
+
+Status Table::Keys(const int64_t* positions, int64_t n, int64_t* keys,
+                   bool* alive) const {
+  return Guarded(options(), "Keys",
+                 [&] { return impl_->Keys(positions, n, keys, alive); });
+}
 
 Status Table::Find(const int64_t* keys, int64_t n, MissingRow missing,
                    const void* default_row, void* rows, int64_t* positions,
@@ -237,10 +272,26 @@ Status Table::Update(const RowOptimizer& optimizer, const int64_t* positions,
 }
 
 Status Table::Deduplicate(const int64_t* positions, int64_t n,
+                          const float* grads,
+                          const GradientOutput& output) const {
+  return Guarded(options(), "Deduplicate", [&] {
+    return impl_->Deduplicate(positions, n, grads, output);
+  });
+}
+
+Status Table::Deduplicate(const int64_t* positions, int64_t n,
                           const float* grads, std::vector<int64_t>* unique,
                           std::vector<float>* sums) const {
-  return Guarded(options(), "Deduplicate", [&] {
-    return impl_->Deduplicate(positions, n, grads, unique, sums);
+  return Deduplicate(positions, n, grads, ToVectors(dim(), unique, sums));
+}
+
+Status Table::PooledGradient(const Bags& bags, const int64_t* positions,
+                             const float* pooled_grads,
+                             const GradientOutput& output,
+                             const ParallelFor& parallel) const {
+  return Guarded(options(), "PooledGradient", [&] {
+    return impl_->PooledGradient(bags, positions, pooled_grads, output,
+                                 parallel);
   });
 }
 
@@ -249,10 +300,8 @@ Status Table::PooledGradient(const Bags& bags, const int64_t* positions,
                              std::vector<int64_t>* unique,
                              std::vector<float>* sums,
                              const ParallelFor& parallel) const {
-  return Guarded(options(), "PooledGradient", [&] {
-    return impl_->PooledGradient(bags, positions, pooled_grads, unique, sums,
-                                 parallel);
-  });
+  return PooledGradient(bags, positions, pooled_grads,
+                        ToVectors(dim(), unique, sums), parallel);
 }
 
 Status Table::ReadRecords(const int64_t* positions, int64_t n,

@@ -31,6 +31,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -118,6 +119,12 @@ struct RecordColumns {
   const int64_t* frequencies = nullptr;
   const int64_t* last_steps = nullptr;
 };
+
+// Makes room for what Deduplicate() or PooledGradient() found: `count` positions
+// and (count x dim) sums, which may be uninitialised. Called once, on the thread
+// of the caller; an error that it returns ends the call.
+using GradientOutput =
+    std::function<Status(int64_t count, int64_t** unique, float** sums)>;
 
 class Table {
  public:
@@ -227,6 +234,8 @@ class Table {
   Status Deduplicate(const int64_t* positions, int64_t n, const float* grads,
                      std::vector<int64_t>* unique,
                      std::vector<float>* sums) const;
+  Status Deduplicate(const int64_t* positions, int64_t n, const float* grads,
+                     const GradientOutput& output) const;
 
   // Gradient of a pooled lookup with respect to the rows, already summed over
   // equal positions: the expanded (n_keys x dim) gradient is never formed.
@@ -234,6 +243,9 @@ class Table {
   Status PooledGradient(const Bags& bags, const int64_t* positions,
                         const float* pooled_grads,
                         std::vector<int64_t>* unique, std::vector<float>* sums,
+                        const ParallelFor& parallel) const;
+  Status PooledGradient(const Bags& bags, const int64_t* positions,
+                        const float* pooled_grads, const GradientOutput& output,
                         const ParallelFor& parallel) const;
 
   // Reads rows (as float32) and the named slots of the records at

@@ -69,18 +69,19 @@ int64_t Table::Impl::MarkAlive(const Grouping& groups, Buffer<uint8_t>* alive,
 // `row_of(entry, &weight)` gives the gradient of an entry, to be multiplied by
 // the weight, which it sets.
 template <typename RowOf>
-void Table::Impl::SumGroups(const Grouping& groups,
-                            const Buffer<uint8_t>& alive, int64_t n,
-                            std::vector<int64_t>* unique,
-                            std::vector<float>* sums,
-                            const ParallelFor& parallel,
-                            const RowOf& row_of) const {
+Status Table::Impl::SumGroups(const Grouping& groups,
+                              const Buffer<uint8_t>& alive, int64_t n,
+                              const GradientOutput& output,
+                              const ParallelFor& parallel,
+                              const RowOf& row_of) const {
   constexpr int kBlock = 32;
   const int64_t dim = options_.dim;
   Buffer<uint32_t> ranks(n);
   const int64_t count = RankByFirstMember(groups, alive, &ranks);
-  std::vector<int64_t> values(static_cast<size_t>(count));
-  std::vector<float> totals(static_cast<size_t>(count * dim));
+  int64_t* unique = nullptr;
+  float* sums = nullptr;
+  Status status = output(count, &unique, &sums);
+  if (!status.ok()) return status;
   const auto add_rows =
       kernels_.add_rows[static_cast<size_t>(RowType::kFloat32)];
   parallel(groups.parts(), PartCostNs(groups), [&](int64_t begin, int64_t end) {
@@ -91,7 +92,9 @@ void Table::Impl::SumGroups(const Grouping& groups,
         const uint32_t* members = groups.members(g);
         const int64_t size = groups.count(g);
         const int64_t rank = ranks[members[0]];
-        values[static_cast<size_t>(rank)] = groups.value(g);
+        float* sum = sums + rank * dim;
+        unique[rank] = groups.value(g);
+        std::fill(sum, sum + dim, 0.0f);
         for (int64_t first = 0; first < size; first += kBlock) {
           const int64_t length = std::min<int64_t>(kBlock, size - first);
           const void* rows[kBlock];
@@ -99,19 +102,17 @@ void Table::Impl::SumGroups(const Grouping& groups,
           for (int64_t m = 0; m < length; ++m) {
             rows[m] = row_of(members[first + m], &weights[m]);
           }
-          add_rows(rows, weights, length, dim, totals.data() + rank * dim);
+          add_rows(rows, weights, length, dim, sum);
         }
       }
     }
   });
-  *unique = std::move(values);
-  *sums = std::move(totals);
+  return Status();
 }
 
 Status Table::Impl::Deduplicate(const int64_t* positions, int64_t n,
                                 const float* grads,
-                                std::vector<int64_t>* unique,
-                                std::vector<float>* sums) const {
+                                const GradientOutput& output) const {
   Status status = CheckBatch(n, {positions, grads});
   if (!status.ok()) return status;
   const Grouping groups = Grouping::OfPositions(positions, n, Serial());
@@ -122,19 +123,18 @@ Status Table::Impl::Deduplicate(const int64_t* positions, int64_t n,
     gone = MarkAlive(groups, &alive, Serial());
   }
   const int64_t dim = options_.dim;
-  SumGroups(groups, alive, n, unique, sums, Serial(),
-            [grads, dim](uint32_t entry, float* weight) {
-              *weight = 1.0f;
-              return grads + entry * dim;
-            });
-  stale_gradients_.fetch_add(gone, std::memory_order_relaxed);
-  return Status();
+  status = SumGroups(groups, alive, n, output, Serial(),
+                     [grads, dim](uint32_t entry, float* weight) {
+                       *weight = 1.0f;
+                       return grads + entry * dim;
+                     });
+  if (status.ok()) stale_gradients_.fetch_add(gone, std::memory_order_relaxed);
+  return status;
 }
 
 Status Table::Impl::PooledGradient(const Bags& bags, const int64_t* positions,
                                    const float* pooled_grads,
-                                   std::vector<int64_t>* unique,
-                                   std::vector<float>* sums,
+                                   const GradientOutput& output,
                                    const ParallelFor& parallel) const {
   Status status = CheckBags(bags);
   if (!status.ok()) return status;
@@ -158,12 +158,11 @@ Status Table::Impl::PooledGradient(const Bags& bags, const int64_t* positions,
   Buffer<uint8_t> alive(groups.entries());
   std::fill(alive.begin(), alive.end(), uint8_t{1});
   const int64_t dim = options_.dim;
-  SumGroups(groups, alive, n, unique, sums, parallel,
-            [&](uint32_t entry, float* weight) {
-              *weight = factors[entry];
-              return pooled_grads + bag_of[entry] * dim;
-            });
-  return Status();
+  return SumGroups(groups, alive, n, output, parallel,
+                   [&](uint32_t entry, float* weight) {
+                     *weight = factors[entry];
+                     return pooled_grads + bag_of[entry] * dim;
+                   });
 }
 
 Status Table::Impl::AccumulateGradients(const int64_t* positions, int64_t n,

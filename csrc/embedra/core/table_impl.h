@@ -10,7 +10,7 @@
 //
 // # Locking
 //
-// `mutex_` guards index, store, allocator and generation. Whatever can be worked
+// `mutex_` guards index, store, allocator, initializer and generation. Whatever can be worked
 // out before (grouping of equal keys, sums) is, to hold it shortly. Under the
 // shared lock two fields of a record are written, with atomic operations:
 // frequency and last_step. Counters are atomic and need no lock.
@@ -58,6 +58,10 @@ class Table::Impl {
   }
   std::vector<SlotSpec> slots() const;
   Statistics statistics() const;
+  Status SetInitializer(const InitializerSpec& initializer, uint64_t seed,
+                        const std::string& stream_name);
+  Status Keys(const int64_t* positions, int64_t n, int64_t* keys,
+              bool* alive) const;
 
   Status Find(const int64_t* keys, int64_t n, MissingRow missing,
               const void* default_row, void* rows, int64_t* positions,
@@ -85,11 +89,10 @@ class Table::Impl {
                 int64_t n, const float* grads, const ParallelFor& parallel,
                 std::vector<std::string>* dropped_slots);
   Status Deduplicate(const int64_t* positions, int64_t n, const float* grads,
-                     std::vector<int64_t>* unique,
-                     std::vector<float>* sums) const;
+                     const GradientOutput& output) const;
   Status PooledGradient(const Bags& bags, const int64_t* positions,
                         const float* pooled_grads,
-                        std::vector<int64_t>* unique, std::vector<float>* sums,
+                        const GradientOutput& output,
                         const ParallelFor& parallel) const;
   Status ReadRecords(const int64_t* positions, int64_t n,
                      const std::vector<std::string>& slot_names, float* rows,
@@ -157,8 +160,7 @@ class Table::Impl {
   // (unused for float32 rows).
   void WriteInitialRow(int64_t key, void* row, float* scratch) const;
   void WriteInitialSlots(char* record) const;
-  // Counts `times` training lookups at `step`. Safe under the shared lock.
-  static void CountLookups(char* record, uint32_t times, uint32_t step);
+  // step() as records keep it.
   uint32_t RecordStep() const;
   // Sets the slots under the write lock.
   Status SetSlotsLocked(const std::vector<SlotSpec>& slots,
@@ -205,23 +207,22 @@ class Table::Impl {
                     internal::Buffer<uint8_t>* alive,
                     const ParallelFor& parallel) const;
   float ClipFactor(const internal::Grouping& groups,
-                   const internal::Buffer<uint8_t>& alive, const float* grads,
-                   const RowOptimizer& optimizer,
+                   const float* grads, const RowOptimizer& optimizer,
                    const ParallelFor& parallel) const;
   using StepFn = void (*)(const internal::StepNumbers&, char* const*,
                           const float* const*, int64_t, float*);
-  void ApplyPart(const internal::Grouping& groups,
-                 const internal::Buffer<uint8_t>& alive, const float* grads,
-                 const internal::StepNumbers& numbers, StepFn step, int part,
-                 float* scratch);
+  // Returns how many rows it updated.
+  int64_t ApplyPart(const internal::Grouping& groups, const float* grads,
+                    const internal::StepNumbers& numbers, StepFn step, int part,
+                    float* scratch);
   template <typename RowOf>
-  void SumGroups(const internal::Grouping& groups,
-                 const internal::Buffer<uint8_t>& alive, int64_t n,
-                 std::vector<int64_t>* unique, std::vector<float>* sums,
-                 const ParallelFor& parallel, const RowOf& row_of) const;
+  Status SumGroups(const internal::Grouping& groups,
+                   const internal::Buffer<uint8_t>& alive, int64_t n,
+                   const GradientOutput& output, const ParallelFor& parallel,
+                   const RowOf& row_of) const;
 
   const TableOptions options_;
-  const RowInitializer initializer_;
+  RowInitializer initializer_;  // guarded by mutex_
   const internal::RowKernels& kernels_;
   const size_t row_bytes_;
 

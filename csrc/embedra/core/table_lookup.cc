@@ -14,6 +14,7 @@
 namespace embedra {
 
 using internal::Buffer;
+using internal::CountLookups;
 using internal::Grouping;
 using internal::HeaderOf;
 using internal::KeyIndex;

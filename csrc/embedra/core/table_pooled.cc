@@ -16,6 +16,7 @@ namespace embedra {
 
 using internal::BagSummer;
 using internal::Buffer;
+using internal::CountLookups;
 using internal::Grouping;
 using internal::HeaderOf;
 using internal::ProbedBlock;

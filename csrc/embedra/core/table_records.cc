@@ -18,7 +18,6 @@ namespace {
 
 constexpr int64_t kRecordCostNs = 100;
 constexpr int64_t kAhead = 12;
-constexpr uint32_t kMaxCount = std::numeric_limits<uint32_t>::max();
 
 // The indices of the named slots in `layout`.
 bool FindSlots(const RecordLayout& layout,
@@ -47,27 +46,25 @@ void Table::Impl::WriteInitialRow(int64_t key, void* row,
   kernels_.from_float[row_type_index()](scratch, options_.dim, row);
 }
 
+Status Table::Impl::Keys(const int64_t* positions, int64_t n, int64_t* keys,
+                         bool* alive) const {
+  const Status status = CheckBatch(n, {positions, keys, alive});
+  if (!status.ok()) return status;
+  SharedLock lock(mutex_);
+  for (int64_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) PrefetchPosition(positions[i + kAhead]);
+    const char* record = LiveRecord(positions[i]);
+    alive[i] = record != nullptr;
+    keys[i] = alive[i] ? HeaderOf(record).key : 0;
+  }
+  return Status();
+}
+
 void Table::Impl::WriteInitialSlots(char* record) const {
   const std::vector<float>& initials = layout().slot_initials;
   if (initials.empty()) return;
   std::memcpy(store_.Slots(record), initials.data(),
               initials.size() * sizeof(float));
-}
-
-void Table::Impl::CountLookups(char* record, uint32_t times, uint32_t step) {
-  RecordHeader& header = HeaderOf(record);
-  uint32_t count = __atomic_load_n(&header.frequency, __ATOMIC_RELAXED);
-  if (count < kMaxCount / 2 && times < kMaxCount / 4) {
-    // Too far from the end for all the threads there are to get over it.
-    __atomic_fetch_add(&header.frequency, times, __ATOMIC_RELAXED);
-  } else {
-    while (!__atomic_compare_exchange_n(
-        &header.frequency, &count,
-        count > kMaxCount - times ? kMaxCount : count + times, true,
-        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
-  }
-  __atomic_store_n(&header.last_step, step, __ATOMIC_RELAXED);
 }
 
 uint32_t Table::Impl::RecordStep() const {

@@ -1,9 +1,9 @@
 // One optimizer step on the rows of a batch.
 //
 //   positions --Grouping--> groups of equal ones     (no lock)
-//   groups --MarkAlive--> which still have a record  (write lock from here on)
-//   clipnorm: norm over all summed gradients
-//   by part in parallel: sum the gradients of a group, apply the rule
+//   clipnorm: norm over all summed gradients         (write lock from here on)
+//   by part in parallel: sum the gradients of a group, apply the rule if the
+//   record is still there
 //
 // Gradients of rows that occur once, mostly the bulk, are read where they are.
 // Sums go in order of occurrence and parts depend on the batch alone, so that a
@@ -78,9 +78,11 @@ class GroupGradients {
 }  // namespace
 
 float Table::Impl::ClipFactor(const Grouping& groups,
-                              const Buffer<uint8_t>& alive, const float* grads,
+                              const float* grads,
                               const RowOptimizer& optimizer,
                               const ParallelFor& parallel) const {
+  Buffer<uint8_t> alive(groups.entries());
+  MarkAlive(groups, &alive, parallel);
   const int64_t dim = options_.dim;
   const GroupGradients gradients(groups, grads, dim, kernels_);
   // One total for each part, added in order: the same on any threads.
@@ -107,36 +109,37 @@ float Table::Impl::ClipFactor(const Grouping& groups,
   return static_cast<float>(clipnorm / std::max(std::sqrt(total), clipnorm));
 }
 
-void Table::Impl::ApplyPart(const Grouping& groups,
-                            const Buffer<uint8_t>& alive, const float* grads,
-                            const internal::StepNumbers& numbers, StepFn step,
-                            int part, float* scratch) {
+int64_t Table::Impl::ApplyPart(const Grouping& groups, const float* grads,
+                               const internal::StepNumbers& numbers,
+                               StepFn step, int part, float* scratch) {
   const int64_t dim = options_.dim;
   const GroupGradients gradients(groups, grads, dim, kernels_);
-  char* records[kBlock];
-  const float* values[kBlock];
-  float* sums = scratch + 2 * dim;
+  float* const sums = scratch + 2 * dim;
   const int64_t last = groups.group_end(part);
   const auto prefetch = [&](int64_t g) {
-    if (g >= last || !alive[g]) return;
-    internal::PrefetchRecord(
-        store_.Record(static_cast<uint32_t>(groups.value(g))), layout().stride);
+    if (g >= last) return;
+    PrefetchPosition(groups.value(g));
     gradients.Prefetch(g);
   };
   int64_t g = groups.group_begin(part);
   for (int64_t ahead = g; ahead < g + kBlock; ++ahead) prefetch(ahead);
+  int64_t applied = 0;
   while (g < last) {
+    char* records[kBlock];
+    const float* values[kBlock];
     int count = 0;
     const int64_t stop = std::min(g + kBlock, last);
     for (; g < stop; ++g) {
       prefetch(g + kBlock);
-      if (!alive[g]) continue;
-      records[count] = store_.Record(static_cast<uint32_t>(groups.value(g)));
+      records[count] = LiveRecord(groups.value(g));
+      if (records[count] == nullptr) continue;
       values[count] = gradients.Get(g, sums + count * dim);
       ++count;
     }
     step(numbers, records, values, count, scratch);
+    applied += count;
   }
+  return applied;
 }
 
 Status Table::Impl::Update(const RowOptimizer& optimizer,
@@ -149,16 +152,13 @@ Status Table::Impl::Update(const RowOptimizer& optimizer,
   }
   if (!status.ok()) return status;
   const Grouping groups = Grouping::OfPositions(positions, n, parallel);
-  Buffer<uint8_t> alive(groups.entries());
   // Of a body: a widened row, a prepared gradient, the sums of a block.
   ScratchPool scratch((2 + kBlock) * options_.dim, parallel);
 
   WriteLock lock(*this);
-  const int64_t gone = MarkAlive(groups, &alive, parallel);
   RowOptimizer scaled = optimizer;
   if (optimizer.clipnorm > 0.0f) {
-    scaled.gradient_scale *=
-        ClipFactor(groups, alive, grads, optimizer, parallel);
+    scaled.gradient_scale *= ClipFactor(groups, grads, optimizer, parallel);
   }
   status = SetSlotsLocked(SlotsOf(optimizer, options_.dim), dropped_slots);
   if (!status.ok()) return status;
@@ -167,14 +167,18 @@ Status Table::Impl::Update(const RowOptimizer& optimizer,
       kernels_.step[internal::RuleOf(optimizer)][row_type_index()];
   const int64_t cost =
       (groups.entries() / groups.parts() + 1) * RowCostNs(layout().stride);
+  std::atomic<int64_t> applied{0};
   parallel(groups.parts(), cost, [&](int64_t begin, int64_t end) {
     const ScratchPool::Piece piece(scratch);
+    int64_t count = 0;
     for (int part = static_cast<int>(begin); part < end; ++part) {
-      ApplyPart(groups, alive, grads, numbers, step, part, piece.data());
+      count += ApplyPart(groups, grads, numbers, step, part, piece.data());
     }
+    applied += count;
   });
-  updates_.fetch_add(groups.num_groups() - gone, std::memory_order_relaxed);
-  stale_gradients_.fetch_add(gone, std::memory_order_relaxed);
+  updates_.fetch_add(applied, std::memory_order_relaxed);
+  stale_gradients_.fetch_add(groups.num_groups() - applied,
+                             std::memory_order_relaxed);
   return Status();
 }
 

@@ -18,7 +18,7 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 
 #define EMBEDRA_TABLE_ATTRS                                 \
-  Attr("name: string")                                      \
+  Attr("table_name: string")                                \
       .Attr("dim: int >= 1")                                \
       .Attr("dtype: {float, bfloat16, half} = DT_FLOAT")    \
       .Attr(                                                \

@@ -47,7 +47,8 @@ absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
   tensorflow::DataType dtype;
   std::string initializer;
   int64_t seed;
-  TF_RETURN_IF_ERROR(ctx->GetAttr("name", &options->name));
+  options->initializer.parameters.clear();  // GetAttr appends
+  TF_RETURN_IF_ERROR(ctx->GetAttr("table_name", &options->name));
   TF_RETURN_IF_ERROR(ctx->GetAttr("dim", &options->dim));
   TF_RETURN_IF_ERROR(ctx->GetAttr("dtype", &dtype));
   TF_RETURN_IF_ERROR(ctx->GetAttr("initializer", &initializer));

@@ -45,7 +45,7 @@ def table(
     return native_ops.embedra_table(
         container=container,
         shared_name=shared_name,
-        name=name,
+        table_name=name,
         dim=dim,
         dtype=tf.as_dtype(dtype),
         initializer=initializer,
@@ -81,7 +81,7 @@ def anonymous_table(
         A scalar resource tensor.
     """
     return native_ops.embedra_anonymous_table(
-        name=name,
+        table_name=name,
         dim=dim,
         dtype=tf.as_dtype(dtype),
         initializer=initializer,

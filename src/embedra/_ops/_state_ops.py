@@ -204,5 +204,9 @@ def table_set_initializer(
         The operation to run in a TF1 graph, None elsewhere.
     """
     return native_ops.embedra_table_set_initializer(
-        table=table, name=name, kind=kind, parameters=parameters, seed=seed
+        table=table,
+        stream_name=name,
+        kind=kind,
+        parameters=parameters,
+        seed=seed,
     )

@@ -35,8 +35,10 @@ _BATCH_SIZE = 1024
 _DIM = 8
 _TEST_BATCHES = 16
 _TITLES = {ModelName.DLRM: "DLRM", ModelName.DCN_V2: "DCN V2"}
-# Predictions may differ by rounding where sums are made in another order.
-_TOLERANCE = 1e-6
+# How far predictions may differ: after loading, by rounding alone; after
+# training again on several threads, by rounding that training has amplified.
+_ROUNDING = 1e-6
+_DRIFT = 1e-2
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class _Demo:
 
     def new_model(self, name: ModelName) -> keras.Model:
         keras.utils.set_random_seed(self.seed)
-        optimizer = make_optimizer(OptimizerName.ADAGRAD, 0.05)
+        optimizer = make_optimizer(OptimizerName.ADAM, 0.005)
         return make_model(
             name, self.log.columns, optimizer, dim=_DIM, dropout=0.0
         )
@@ -144,12 +146,13 @@ def demo(
     began = time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
     job = _Demo(output, seed, steps=40 if quick else 400)
-    console.print(
-        f"A click log with {len(job.log.columns.categorical)} kinds of ids; "
-        f"{job.steps * _BATCH_SIZE:,} rows to train on, "
-        f"{len(job.test):,} later ones to test. "
-        f"Nobody can do better than AUC {job.ideal_auc:.4f} on these."
-    )
+    notes = [
+        f"A click log (seed {seed}) with {len(job.log.columns.categorical)} "
+        f"kinds of ids: {job.steps * _BATCH_SIZE:,} rows to train on, "
+        f"{len(job.test):,} later ones to test. On these nobody can do "
+        f"better than AUC {job.ideal_auc:.4f}, the ideal."
+    ]
+    console.print(notes[0])
     saver = _SaveAt(job.steps * 3 // 4, str(output / "checkpoint" / "state"))
     trained = {}
     for name, title in _TITLES.items():
@@ -157,48 +160,66 @@ def demo(
         keep = saver if name is ModelName.DLRM else None
         recorder = job.fit(model, title, saver=keep)
         trained[name] = _Trained(model, recorder, job.measure(model))
-
-    problems = []
-    reference = trained[ModelName.DLRM].model
-    resumed = job.resume(ModelName.DLRM, saver.path, saver.step)
-    drift = np.abs(job.predict(resumed) - job.predict(reference)).max()
-    console.print(
-        f"Resumed at step {saver.step} and trained to the end: predictions "
-        f"differ from those never stopped by at most {drift:.1e}."
-    )
-    if table_sizes(resumed) != table_sizes(reference) or drift > 0.01:
-        problems.append("the resumed training ended elsewhere")
-
-    differences = save_and_compare(
-        output,
-        {name.value: one.model for name, one in trained.items()},
-        job.test,
-        job.log.columns,
-    )
-    for saved, difference in differences.items():
-        console.print(
-            f"{saved}: loaded in a new process, predictions differ by at "
-            f"most {difference.keras:.1e} (.keras) and "
-            f"{difference.exported:.1e} (SavedModel)."
-        )
-        if max(difference.keras, difference.exported) > _TOLERANCE:
-            problems.append(f"{saved} predicts otherwise after loading")
-
+    checks = [
+        _check_resume(job, saver, trained[ModelName.DLRM].model),
+        *_check_saving(job, {n: one.model for n, one in trained.items()}),
+    ]
+    for check in checks:
+        verdict = "[green]pass[/]" if check.passed else "[red]fail[/]"
+        console.print(f"{verdict}  {check.finding}")
     results = _results(job, trained)
     _show(results)
+    notes += [check.finding for check in checks]
     seconds = time.perf_counter() - began
+    notes.append(f"All this took {seconds:.0f} seconds.")
     write_report(
         output / "report.html",
         {_TITLES[n]: one.recorder.points for n, one in trained.items()},
         results,
         job.ideal_auc,
-        f"Seed {seed}, {job.steps} steps of {_BATCH_SIZE} rows, "
-        f"{seconds:.0f} seconds in all.",
+        notes,
     )
     console.print(f"Report: {output / 'report.html'} ({seconds:.0f} s in all)")
-    if problems:
-        console.print(f"[red]Wrong:[/] {'; '.join(problems)}.")
+    if not all(check.passed for check in checks):
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Check:
+    finding: str
+    passed: bool
+
+
+def _check_resume(job: _Demo, saver: _SaveAt, reference: keras.Model) -> _Check:
+    resumed = job.resume(ModelName.DLRM, saver.path, saver.step)
+    drift = float(np.abs(job.predict(resumed) - job.predict(reference)).max())
+    return _Check(
+        f"{_TITLES[ModelName.DLRM]}: resumed from the checkpoint of step "
+        f"{saver.step} and trained to the end, predictions differ from those "
+        f"of the training that never stopped by at most {drift:.1e}.",
+        drift <= _DRIFT and table_sizes(resumed) == table_sizes(reference),
+    )
+
+
+def _check_saving(
+    job: _Demo, models: dict[ModelName, keras.Model]
+) -> list[_Check]:
+    differences = save_and_compare(
+        job.directory,
+        {name.value: model for name, model in models.items()},
+        job.test,
+        job.log.columns,
+    )
+    return [
+        _Check(
+            f"{_TITLES[name]}: loaded in a new process, predictions differ "
+            f"by at most {differences[name].keras:.1e} (.keras file) and "
+            f"{differences[name].exported:.1e} (SavedModel).",
+            max(differences[name].keras, differences[name].exported)
+            <= _ROUNDING,
+        )
+        for name in models
+    ]
 
 
 def _results(

@@ -72,7 +72,7 @@ class Recorder:
 
     @property
     def ids_per_second(self) -> float:
-        """Mean over the whole training, evaluation not counted."""
+        """Mean over the training; evaluation and first step not counted."""
         return self.ids / self.seconds if self.seconds else 0.0
 
 
@@ -113,12 +113,19 @@ class RecorderCallback(keras.callbacks.Callback):
         self._marked_batches = 0
         self._marked_loss = 0.0
         self._clock = time.perf_counter()
+        self._timed_batches = 0
 
     def on_train_batch_end(
         self, batch: int, logs: dict[str, Any] | None = None
     ) -> None:
         """Moves the bar, and makes a point where one is due."""
         self._batches = batch + 1
+        if batch == 0:
+            # It traces the graph and fills the pipeline: not timed.
+            self._clock = time.perf_counter()
+            self._timed_batches = 0
+        else:
+            self._timed_batches += 1
         self._progress.update(self._task, advance=1)
         if self._batches % self._recorder.every == 0:
             self._mark(logs or {})
@@ -134,7 +141,7 @@ class RecorderCallback(keras.callbacks.Callback):
         batches = self._batches - self._marked_batches
         # Keras reports the mean since the epoch began.
         total_loss = float(logs["loss"]) * self._batches
-        ids = batches * recorder.ids_per_step
+        ids = self._timed_batches * recorder.ids_per_step
         auc = (
             float(logs["auc"])
             if recorder.measure_auc is None
@@ -144,14 +151,16 @@ class RecorderCallback(keras.callbacks.Callback):
             self._start + self._batches,
             (total_loss - self._marked_loss) / batches,
             auc,
-            ids / seconds,
+            ids / seconds if ids else 0.0,
             table_sizes(self.model),
         )
         recorder.points.append(point)
-        recorder.seconds += seconds
-        recorder.ids += ids
+        if ids:
+            recorder.seconds += seconds
+            recorder.ids += ids
         keys = sum(point.table_sizes.values())
         status = f"loss {point.loss:.4f}  AUC {auc:.4f}  {keys:,} keys"
         self._progress.update(self._task, status=status)
         self._marked_batches, self._marked_loss = self._batches, total_loss
         self._clock = time.perf_counter()
+        self._timed_batches = 0

@@ -32,7 +32,7 @@ def write_report(
     runs: Mapping[str, Sequence[Point]],
     results: Sequence[Sequence[str]],
     ideal_auc: float,
-    introduction: str,
+    notes: Sequence[str],
 ) -> None:
     """Writes the report.
 
@@ -41,7 +41,7 @@ def write_report(
         runs: Points of each model, by its title.
         results: Rows of the table of results; the first is its head.
         ideal_auc: The AUC of one who knows the true probabilities.
-        introduction: Plain text above the results.
+        notes: Sentences above the results, plain text.
     """
     head, *body = (
         _table_row(row, head=i == 0) for i, row in enumerate(results)
@@ -55,7 +55,7 @@ def write_report(
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<title>Embedra demo</title>"
         f"<style>{_STYLE}</style></head><body><h1>Embedra demo</h1>"
-        f"<p>{html.escape(introduction)}</p>"
+        f"<ul>{''.join(f'<li>{html.escape(n)}</li>' for n in notes)}</ul>"
         f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
         f"{''.join(figures)}</body></html>\n",
         encoding="utf-8",
@@ -110,19 +110,16 @@ def _growth(runs: Mapping[str, Sequence[Point]]) -> Figure:
         panel.set_title(title)
         panel.set_ylabel("keys")
         panel.set_yscale("log")
-    panels[0].legend(fontsize="small")
+    panels[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
 
 
 def _speed(runs: Mapping[str, Sequence[Point]]) -> Figure:
     figure, (panel,) = _panels(1)
     for title, points in runs.items():
-        # The first interval holds the tracing of the training step.
-        panel.plot(
-            [point.step for point in points[1:]],
-            [point.ids_per_second for point in points[1:]],
-            label=title,
-        )
+        steps = [point.step for point in points]
+        speeds = [point.ids_per_second for point in points]
+        panel.plot(steps, speeds, label=title)
     panel.set_ylim(bottom=0)
     panel.set_ylabel("ids per second")
     panel.legend()

@@ -90,7 +90,7 @@ def train(
         float | None,
         typer.Option(min=0.0, help="Default: one that suits the optimizer."),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1)] = 4,
+    epochs: Annotated[int, typer.Option(min=1)] = 5,
     patience: Annotated[
         int,
         typer.Option(

@@ -153,13 +153,14 @@ class ClickLog:
         ids: npt.NDArray[np.uint64],
         numbers: npt.NDArray[np.float64],
     ) -> npt.NDArray[np.float64]:
-        weights = np.random.default_rng(self.seed).normal(
-            0.0, 0.4, self.numeric_features
+        weights = np.random.default_rng(self.seed).standard_normal(
+            self.numeric_features
         )
-        logits = -1.2 + numbers @ weights
-        logits += 0.8 * _normal(ids, 0).sum(axis=1) / np.sqrt(ids.shape[1])
+        weights *= 0.8 / max(float(np.linalg.norm(weights)), 1e-9)
+        logits = -1.5 + numbers @ weights
+        logits += 1.2 * _normal(ids, 0).sum(axis=1) / np.sqrt(ids.shape[1])
         for k in range(1, _LATENT + 1):
-            logits += 0.3 * _normal(ids[:, 0], k) * _normal(ids[:, 1], k)
+            logits += 0.4 * _normal(ids[:, 0], k) * _normal(ids[:, 1], k)
         return logits
 
 

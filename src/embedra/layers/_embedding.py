@@ -22,9 +22,11 @@ class Embedding(keras.layers.Layer):
     """Turns ids into rows of a table that grows as ids appear.
 
     Ids are integers of any width and sign, or strings; there is no vocabulary.
-    A row is made when its id is first seen in training. With `training=False`,
-    the default outside of `fit`, and with `trainable=False`, the table is only
-    read: absent ids give `inference_default`.
+    A row is made when its id is first seen in training. With `training=False`
+    and with `trainable=False` the table is only read: absent ids give
+    `inference_default`. In a call that does not say whether it is training, as
+    in a custom loop or a model whose `call` has no such argument, ids are
+    inserted if and when a tape computes their gradients.
 
     Inputs and outputs: without a combiner, ids of shape `(...)` give rows of
     shape `(..., output_dim)`; ragged ids keep their row splits. With one, the
@@ -138,10 +140,11 @@ class Embedding(keras.layers.Layer):
         with keras.name_scope(self.name):
             self.embeddings = TableVariable(
                 self.table,
-                trainable=self.trainable,
                 optimizer=self.optimizer,
                 constraint=self.embeddings_constraint,
             )
+        # A frozen layer's variables stay known as ones that may be trained.
+        self.embeddings.trainable = self.trainable
         self._reader = RowReader(
             self.table, self.embeddings, self.inference_default
         )
@@ -188,7 +191,9 @@ class Embedding(keras.layers.Layer):
         Raises:
             ValueError: If `weights` or sparse ids come without a combiner.
         """
-        insert = bool(training) and self.trainable
+        insert = None if training is None else bool(training)
+        if not self.trainable:
+            insert = False
         if self.combiner is not None:
             return self._pool(inputs, weights, insert, self.combiner)
         if weights is not None:
@@ -209,13 +214,15 @@ class Embedding(keras.layers.Layer):
             return inputs.with_flat_values(rows)
         return self._look_up(inputs, insert)
 
-    def _look_up(self, ids: tf.Tensor, insert: bool) -> tf.Tensor:
+    def _look_up(self, ids: tf.Tensor, insert: bool | None) -> tf.Tensor:
         keys = self._reader.keys(ids, insert)
         rows = self._reader.rows(keys, insert)
         self._regularize(keys, insert)
         return tf.cast(rows, self.compute_dtype)
 
-    def _pool(self, ids: Any, weights: Any, insert: bool, combiner: str) -> Any:
+    def _pool(
+        self, ids: Any, weights: Any, insert: bool | None, combiner: str
+    ) -> Any:
         bags = to_bags(ids, weights, self._owner)
         if self.mask_zero:
             bags = without_padding(bags)
@@ -226,7 +233,7 @@ class Embedding(keras.layers.Layer):
         self._regularize(keys, insert)
         return bags.restore(tf.cast(pooled, self.compute_dtype))
 
-    def _regularize(self, keys: tf.Tensor, insert: bool) -> None:
+    def _regularize(self, keys: tf.Tensor, insert: bool | None) -> None:
         """Adds the penalty of the rows of the batch, each counted once."""
         if self.embeddings_regularizer is None or not insert:
             return

@@ -22,7 +22,6 @@ class TableVariable(keras.Variable):
     Args:
         table: The table.
         name: Name of the variable.
-        trainable: Whether it is listed as trainable.
         optimizer: What updates the rows in place of the model's optimizer.
         constraint: Applied to touched rows after each update.
     """
@@ -32,7 +31,6 @@ class TableVariable(keras.Variable):
         table: table_lib.Table,
         *,
         name: str = "embeddings",
-        trainable: bool = True,
         optimizer: keras.optimizers.Optimizer | None = None,
         constraint: Any = None,
     ) -> None:
@@ -43,7 +41,6 @@ class TableVariable(keras.Variable):
             initializer="zeros",
             shape=(0,),
             dtype="float32",
-            trainable=trainable,
             autocast=False,
             name=name,
         )

@@ -41,6 +41,7 @@ def save_tables(tables: dict[str, Table], file_prefix: Any) -> list[tf.Tensor]:
     Returns:
         The prefixes written.
     """
+    tables = _originals(tables)
     prefixes: list[tf.Tensor] = []
 
     def write(tensors: dict[str, Any]) -> None:
@@ -93,6 +94,7 @@ def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
     Raises:
         ValueError: If a table's width or dtypes differ from the saved ones.
     """
+    tables = _originals(tables)
     if not tf.executing_eagerly():
         for path, table in tables.items():
             set_layout(table, header_of(table))
@@ -116,6 +118,14 @@ def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
         )
         _restore_chunks(table, path, merged_prefix, int(chunks))
         restore_pending_gradients(table, keys, gradients)
+
+
+def _originals(tables: dict[str, Table]) -> dict[str, Table]:
+    """Returns the tables that copies in a SavedModel's graph stand for.
+
+    TensorFlow itself replaces their handles in what is traced.
+    """
+    return {path: table.origin for path, table in tables.items()}
 
 
 def _restore_chunks(

@@ -133,7 +133,7 @@ def _resolve_config(config: Mapping[str, Any], dim: int) -> InitializerSpec:
             config["kind"], tuple(config["parameters"]), config["seed"]
         )
     return resolve_initializer(
-        keras.saving.deserialize_keras_object(dict(config)), dim
+        keras.initializers.deserialize(dict(config)), dim
     )
 
 

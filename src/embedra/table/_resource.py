@@ -61,6 +61,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         # after the state is restored into a table of another name.
         self.stream_name = name
         self.scalars = ScalarStore()
+        # Set in the copies that stand for the table in a SavedModel's graph.
+        self.exported_from: Any = None
         # What others keep for this table for as long as the key lives.
         self.companions: MutableMapping[Any, Any] = WeakKeyDictionary()
         with tf.init_scope():
@@ -85,6 +87,15 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         )
 
     # How SavedModels rebuild a table (a protocol of tf.Trackable).
+
+    def _export_to_saved_model_graph(
+        self, object_map: Any, tensor_map: Any, **kwargs: Any
+    ) -> Any:
+        resources = super()._export_to_saved_model_graph(
+            object_map, tensor_map, **kwargs
+        )
+        object_map[self].exported_from = self.origin
+        return resources
 
     def _serialize_to_proto(self, **kwargs: Any) -> Any:
         del kwargs
@@ -112,12 +123,14 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
     def _add_trackable_child(self, name: str, value: Any) -> None:
         """Leaves out the saved functions: the class itself has them."""
 
+    @property
+    def origin(self) -> Any:
+        """The table itself, or the one that this is exported from."""
+        return self if self.exported_from is None else self.exported_from
+
     def size(self) -> Any:
         """Returns the number of keys (a tensor in a `tf.function`)."""
         return number(_ops.table_size([self.resource_handle])[0])
-
-    def __len__(self) -> int:
-        return int(self.size())
 
     def clear(self) -> None:
         """Removes all keys. Seed, step and slot layout stay."""
