@@ -54,7 +54,8 @@ def build(*, compiled=True):
     model = keras.Model({"ids": ids, "tags": tags}, score)
     if compiled:
         schedule = keras.optimizers.schedules.ExponentialDecay(0.05, 3, 0.5)
-        model.compile(keras.optimizers.Adam(schedule), "binary_crossentropy")
+        optimizer = keras.optimizers.Adam(schedule, name="adam")
+        model.compile(optimizer, "binary_crossentropy")
     return model
 
 
@@ -135,8 +136,8 @@ def main():
         results["final/predictions"] = predict(model)
         np.savez(directory / f"{door}.npz", **results)
     inputs = {k: tf.constant(v) for k, v in examples()[0].items()}
-    served = tf.saved_model.load(str(directory / "export")).serve(inputs)
-    np.savez(directory / "export.npz", predictions=served)
+    exported = tf.saved_model.load(str(directory / "export"))
+    np.savez(directory / "export.npz", predictions=exported.serve(inputs))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from embedra.layers import Embedding
 from .reference import (
     assert_close,
     assert_same_records,
+    embedding_with,
     fit,
     network,
     random_rows,
@@ -48,7 +49,8 @@ def test_k03_copies_have_equal_config_and_a_table_of_their_own(way, name):
         mask_zero=True,
         name="ids",
     )
-    model = network(layer, 2)
+    ids = keras.Input((2,), dtype="int64")
+    model = keras.Model(ids, layer(ids))
     layer(np.array([1, 2]), training=True)
     if way == "from_config":
         copy = Embedding.from_config(layer.get_config())
@@ -291,6 +293,18 @@ def test_k09_validation_inside_fit_inserts_nothing():
     model.compile("adam", "mse")
     model.fit(*data, validation_data=held_out, epochs=2, verbose=0)
     assert set(records_of(layer.table)) == {1, 2}
+
+
+def test_k09_a_gradient_through_inference_inserts_nothing():
+    layer = embedding_with([1], random_rows(1, 3))
+    ids = np.array([1, 99, 1])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(ids, training=False))
+    gradients = tape.gradient(loss, layer.trainable_variables)
+    start = rows_of(layer, [1])
+    keras.optimizers.SGD(1.0).apply(gradients, layer.trainable_variables)
+    assert set(records_of(layer.table)) == {1}
+    assert_close(rows_of(layer, [1]), start - 2.0)
 
 
 def test_a_mask_marks_id_zero_and_zero_keeps_a_row():

@@ -346,6 +346,20 @@ def test_l14_each_id_of_a_flat_batch_is_a_bag_of_its_own():
     assert_close(pooled, rows_of(layer, [7, -1]) * weights[:, None])
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int8"])
+def test_l14_padding_is_left_out_of_its_bag(dtype):
+    layer = embedding_with([7, 0], random_rows(2, 3), combiner="mean")
+    masked = embedding_with(
+        [7, 0], rows_of(layer, [7, 0]), combiner="mean", mask_zero=True
+    )
+    ids = np.array([[7, 0, 0], [0, 0, 0]], dtype)
+    weights = np.float32([[2.0, 5.0, 1.0], [1.0, 1.0, 1.0]])
+    row = rows_of(layer, [7])[0]
+    assert_close(masked(ids), [row, np.zeros(3)])
+    assert_close(masked(ids, weights=weights), [row, np.zeros(3)])
+    assert not np.allclose(layer(ids)[0], row)
+
+
 def test_l14_weights_of_another_shape_are_refused():
     layer = embedding_with([7, -1], random_rows(2, 3), combiner="sum")
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
@@ -362,14 +376,14 @@ def test_l15_concurrent_calls_of_an_export_get_their_own_rows(tmp_path):
     ids = keras.Input((), dtype="int64")
     model = keras.Model(ids, {"ids": ids + 0, "rows": layer(ids)})
     model.export(tmp_path / "export", verbose=False)
-    serve = tf.saved_model.load(str(tmp_path / "export")).serve
+    loaded = tf.saved_model.load(str(tmp_path / "export"))
     wrong, done = [], []
 
     def call(seed):
         generator = np.random.default_rng(seed)
         for _ in range(625):
             asked = generator.integers(0, 1000, size=generator.integers(1, 50))
-            answer = serve(tf.constant(asked))
+            answer = loaded.serve(tf.constant(asked))
             rows = np.float32(asked)[:, None] * [[1.0, -2.0]]
             right = np.array_equal(answer["ids"], asked)
             if not (right and np.array_equal(answer["rows"], rows)):

@@ -393,6 +393,22 @@ def test_o05_loss_scaling_leaves_the_result_of_a_step_as_it_is(wrap):
     assert_close(rows_of(layer, keys), twin.matrix)
 
 
+@pytest.mark.parametrize(
+    "option", [{"global_clipnorm": 0.1}, {"gradient_accumulation_steps": 2}]
+)
+def test_o05_loss_scaling_works_with_what_the_wrapper_adds(option):
+    keys = np.array([1, 2, 5])
+    ids, labels, batch_size = every_key_in_every_batch(keys, 2, steps=4)
+    model, layer, twin_model, twin = network_and_twin(keys, 3, 2)
+    start = rows_of(layer, keys)
+    wrapped = DynamicEmbeddingOptimizer(optimizers.SGD(0.1, **option))
+    scaled = optimizers.LossScaleOptimizer(wrapped, initial_scale=1024.0)
+    fit(model, scaled, ids, labels, batch_size=batch_size)
+    fit_twin(twin_model, optimizers.SGD(0.1, **option), ids, labels, batch_size)
+    assert_all_moved(rows_of(layer, keys), start)
+    assert_close(rows_of(layer, keys), twin.matrix)
+
+
 def test_many_steps_in_one_execution_equal_single_steps():
     ids = np.random.default_rng(4).integers(0, 30, size=(64, 2))
     labels = random_rows(64, 1)

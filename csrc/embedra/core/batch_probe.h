@@ -25,17 +25,9 @@ struct ProbedBlock {
 
   int64_t first;  // entry of the batch
   int count;
-  char* records[kSize];        // null for absent keys
-  uint32_t positions[kSize];   // KeyIndex::kNone for absent keys
+  char* records[kSize];       // null for absent keys
+  uint32_t positions[kSize];  // KeyIndex::kNone for absent keys
 };
-
-inline void PrefetchRecord(const char* record, size_t bytes) {
-  constexpr size_t kLine = 64;
-  // To the end of the line that holds the last byte.
-  const char* last = record + bytes - 1;
-  for (const char* p = record; p < last; p += kLine) __builtin_prefetch(p);
-  __builtin_prefetch(last);
-}
 
 // Calls `emit(const ProbedBlock&)` for blocks that cover keys [begin, end), in
 // order. `bytes` of each record are asked for ahead.

@@ -27,8 +27,8 @@ class Buffer {
   // For ParallelFor bodies, which must not throw: empty when memory is short.
   static Buffer TryMake(int64_t size) noexcept {
     Buffer buffer;
-    buffer.data_.reset(
-        new (std::nothrow) T[static_cast<size_t>(size > 0 ? size : 1)]);
+    buffer.data_.reset(new (std::nothrow)
+                           T[static_cast<size_t>(size > 0 ? size : 1)]);
     if (buffer.data_ != nullptr) buffer.size_ = size;
     return buffer;
   }

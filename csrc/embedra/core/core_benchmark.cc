@@ -145,12 +145,12 @@ void BenchmarkRecords(int64_t records, const ParallelFor& parallel,
   results.push_back({"insert new keys, slowest batch",
                      *std::max_element(worst.begin(), worst.end()) * 1e3,
                      "ms"});
-  results.push_back(
-      {"memory, resident",
-       static_cast<double>(ResidentBytes() - before) / count, "bytes/key"});
-  results.push_back(
-      {"memory, counted",
-       static_cast<double>(table->statistics().bytes) / count, "bytes/key"});
+  results.push_back({"memory, resident",
+                     static_cast<double>(ResidentBytes() - before) / count,
+                     "bytes/key"});
+  results.push_back({"memory, counted",
+                     static_cast<double>(table->statistics().bytes) / count,
+                     "bytes/key"});
 
   for (auto& batch : batches) {
     for (int64_t& i : batch) i = KeyAt(i);
@@ -174,8 +174,8 @@ void BenchmarkRecords(int64_t records, const ParallelFor& parallel,
     std::vector<float> grads(kBatch * kDim, 0.01f);
     std::vector<std::vector<int64_t>> places(batches.size());
     for (int r = 0; r < repeats; ++r) {
-      Check(table->FindOrInsert(batch(r), kBatch, rows.data(),
-                                positions.data(), nullptr, how));
+      Check(table->FindOrInsert(batch(r), kBatch, rows.data(), positions.data(),
+                                nullptr, how));
       places[static_cast<size_t>(r)] = positions;
     }
     Measure("adam" + suffix, "M rows/s", kBatch, repeats, [&](int r) {

@@ -19,9 +19,8 @@ constexpr int64_t kEntryCostNs = 4;
 // Ranges into which the splitting of a batch is itself split over threads. The
 // outcome does not depend on their number.
 int NumRanges(int64_t n, const ParallelFor& parallel) {
-  return static_cast<int>(std::clamp<int64_t>(n / kEntriesPerRange, 1,
-                                              std::max(parallel.max_threads,
-                                                       1)));
+  return static_cast<int>(std::clamp<int64_t>(
+      n / kEntriesPerRange, 1, std::max(parallel.max_threads, 1)));
 }
 
 }  // namespace
@@ -32,7 +31,9 @@ Grouping Grouping::OfKeys(const int64_t* keys, const uint32_t* entries,
   grouping.parts_ = KeyIndex::kShards;
   grouping.Partition(
       n, entries,
-      [keys](uint32_t entry) { return KeyIndex::ShardOf(HashKey(keys[entry])); },
+      [keys](uint32_t entry) {
+        return KeyIndex::ShardOf(HashKey(keys[entry]));
+      },
       parallel);
   grouping.GroupParts(keys, parallel);
   return grouping;

@@ -72,11 +72,11 @@ class Grouping {
   void GroupParts(const int64_t* values, const ParallelFor& parallel);
 
   int parts_ = 0;
-  Buffer<int64_t> part_begins_;   // parts + 1
-  Buffer<int64_t> group_counts_;  // parts
-  Buffer<uint32_t> order_;        // entries by part, each part in order
-  Buffer<uint32_t> members_;      // entries by part and group
-  Buffer<int64_t> values_;        // by group
+  Buffer<int64_t> part_begins_;     // parts + 1
+  Buffer<int64_t> group_counts_;    // parts
+  Buffer<uint32_t> order_;          // entries by part, each part in order
+  Buffer<uint32_t> members_;        // entries by part and group
+  Buffer<int64_t> values_;          // by group
   Buffer<uint32_t> member_begins_;  // by group, into members_
   Buffer<uint32_t> counts_;         // by group
 };

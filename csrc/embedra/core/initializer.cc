@@ -66,9 +66,9 @@ Status InitializerSpec::Validate(int64_t dim) const {
         std::to_string(parameters[1]));
   }
   if (kind != Kind::kUniform && parameters[1] < 0.0f) {
-    return Status::InvalidArgument(
-        "initializer " + name + " needs a standard deviation >= 0, got " +
-        std::to_string(parameters[1]));
+    return Status::InvalidArgument("initializer " + name +
+                                   " needs a standard deviation >= 0, got " +
+                                   std::to_string(parameters[1]));
   }
   return Status();
 }

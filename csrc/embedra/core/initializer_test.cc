@@ -82,11 +82,14 @@ TEST_CASE("the random numbers do not change between releases") {
   const RowInitializer uniform(Spec(Kind::kUniform, {0.0f, 1.0f}), 42, "items",
                                5);
   const std::vector<float> row = Row(uniform, 123456789, 5);
-  CHECK(row == std::vector<float>{0x1.71fa3cp-1f, 0x1.00c742p-1f, 0x1.c5503p-2f, 0x1.52ffcp-2f, 0x1.82fadp-2f});
+  CHECK(row == std::vector<float>{0x1.71fa3cp-1f, 0x1.00c742p-1f, 0x1.c5503p-2f,
+                                  0x1.52ffcp-2f, 0x1.82fadp-2f});
   const RowInitializer normal(Spec(Kind::kNormal, {0.0f, 1.0f}), 42, "items",
                               5);
   const std::vector<float> bell = Row(normal, 123456789, 5);
-  CHECK(bell == std::vector<float>{0x1.2e65acp-1f, 0x1.f37864p-9f, -0x1.273b22p-3f, -0x1.bf7e4ap-2f, -0x1.3e7024p-2f});
+  CHECK(bell == std::vector<float>{0x1.2e65acp-1f, 0x1.f37864p-9f,
+                                   -0x1.273b22p-3f, -0x1.bf7e4ap-2f,
+                                   -0x1.3e7024p-2f});
 }
 
 TEST_CASE("a narrower table starts with the same columns") {
@@ -107,9 +110,8 @@ TEST_CASE("all kernel sets draw the same bits") {
   numbers.shift = -1.0f;
   numbers.last = std::nextafter(1.0f, 0.0f);
   numbers.p_width = 1.0;
-  for (const auto distribution :
-       {internal::RowDistribution::kUniform,
-        internal::RowDistribution::kNormal}) {
+  for (const auto distribution : {internal::RowDistribution::kUniform,
+                                  internal::RowDistribution::kNormal}) {
     numbers.distribution = distribution;
     for (int64_t key = 0; key < 2000; ++key) {
       constexpr int64_t kDim = 37;

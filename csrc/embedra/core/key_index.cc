@@ -51,8 +51,7 @@ bool KeyIndex::Reserve(int s, int64_t extra, const RecordStore& store) {
   if (extra <= shard.limit - shard.size) return true;
   const uint32_t num_groups = GroupsFor(s, shard.size + extra);
   if (num_groups == 0) return false;
-  MemoryBlock memory =
-      MemoryBlock::Reserve(num_groups * sizeof(IndexGroup), 0);
+  MemoryBlock memory = MemoryBlock::Reserve(num_groups * sizeof(IndexGroup), 0);
   if (!memory) return false;
   Shard grown = shard;
   grown.groups = reinterpret_cast<IndexGroup*>(memory.data());

@@ -65,14 +65,12 @@ TEST_CASE("regular keys spread evenly and are found at any size") {
     IndexFixture f;
     constexpr uint32_t kCount = 100000;
     for (uint32_t i = 0; i < kCount; ++i) {
-      f.Insert(static_cast<int64_t>(
-                   static_cast<uint64_t>(stride) * i),
-               i);
+      f.Insert(static_cast<int64_t>(static_cast<uint64_t>(stride) * i), i);
     }
     int wrong = 0;
     for (uint32_t i = 0; i < kCount; ++i) {
-      wrong += f.Find(static_cast<int64_t>(
-                   static_cast<uint64_t>(stride) * i)) != i;
+      wrong +=
+          f.Find(static_cast<int64_t>(static_cast<uint64_t>(stride) * i)) != i;
     }
     CHECK(wrong == 0);
     for (int s = 0; s < KeyIndex::kShards; ++s) {
@@ -140,8 +138,8 @@ TEST_CASE("shards grow one after another") {
     entries = f.index.entries();
     if (batch < 100) continue;  // small shards grow at once
     // A shard of this size holds at least 1000 entries.
-    most_at_once = std::max(
-        most_at_once, static_cast<int>((entries - before) * 64 / before));
+    most_at_once = std::max(most_at_once,
+                            static_cast<int>((entries - before) * 64 / before));
   }
   CHECK(most_at_once < 8);
   const double load =

@@ -1,8 +1,8 @@
 // MemoryBlock: a zeroed stretch of memory, aligned to a cache line, that costs
 // nothing until it is touched.
 //
-// Small blocks come from the heap; large ones are mapped, aligned to a page or a
-// huge page.
+// Small blocks come from the heap; large ones are mapped, aligned to a page or
+// a huge page.
 
 #ifndef EMBEDRA_CORE_MEMORY_BLOCK_H_
 #define EMBEDRA_CORE_MEMORY_BLOCK_H_

@@ -12,6 +12,10 @@ namespace embedra {
 // when all are done. `cost_ns` is a rough cost of one unit, in nanoseconds, by
 // which the implementation chooses how finely to split. `max_threads` tells how
 // many bodies may run at once, for work that is split by hand.
+//
+// A table holds its lock while bodies run. So they must get threads even when
+// every caller of the table is waiting for that lock: do not call a table from
+// the threads that run the bodies, unless with Serial().
 struct ParallelFor {
   using Body = std::function<void(int64_t begin, int64_t end)>;
   std::function<void(int64_t n, int64_t cost_ns, const Body& body)> run;

@@ -32,8 +32,8 @@ void PendingGradients::Reserve(int64_t n, int64_t dim) {
   }
 }
 
-void PendingGradients::Add(int64_t position, int64_t key,
-                           const float* gradient, int64_t dim) {
+void PendingGradients::Add(int64_t position, int64_t key, const float* gradient,
+                           int64_t dim) {
   uint32_t* entry = Entry(position);
   if (*entry == 0) {
     positions_.push_back(position);

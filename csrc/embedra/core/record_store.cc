@@ -90,8 +90,8 @@ bool RecordStore::SetSlots(const std::vector<SlotSpec>& slots, int64_t bound) {
   std::vector<int> from(slots.size(), -1);
   for (size_t i = 0; i < slots.size(); ++i) {
     const int old = layout_.FindSlot(slots[i].name);
-    if (old >= 0 && layout_.slots[static_cast<size_t>(old)].width ==
-                        slots[i].width) {
+    if (old >= 0 &&
+        layout_.slots[static_cast<size_t>(old)].width == slots[i].width) {
       from[i] = old;
     }
   }
@@ -134,9 +134,10 @@ void RecordStore::RewriteSegment(const RecordLayout& layout,
       const void* values =
           from[s] < 0
               ? static_cast<const void*>(layout.slot_initials.data() + to)
-              : old_slots + sizeof(float) * static_cast<size_t>(
-                                layout_.slot_begins[static_cast<size_t>(
-                                    from[s])]);
+              : old_slots +
+                    sizeof(float) *
+                        static_cast<size_t>(
+                            layout_.slot_begins[static_cast<size_t>(from[s])]);
       std::memcpy(new_slots + to * sizeof(float), values, bytes);
     }
   }

@@ -51,8 +51,8 @@ struct RecordLayout {
   size_t stride = 0;
   int64_t slot_width = 0;  // elements of all slots together
   std::vector<SlotSpec> slots;
-  std::vector<int64_t> slot_begins;   // first element of each slot
-  std::vector<float> slot_initials;   // slot_width elements of a new record
+  std::vector<int64_t> slot_begins;  // first element of each slot
+  std::vector<float> slot_initials;  // slot_width elements of a new record
 
   RecordLayout() = default;
   RecordLayout(int64_t dim, RowType row_type,
@@ -67,6 +67,15 @@ inline RecordHeader& HeaderOf(char* record) {
 }
 inline const RecordHeader& HeaderOf(const char* record) {
   return *reinterpret_cast<const RecordHeader*>(record);
+}
+
+// Asks for the first `bytes` of a record.
+inline void PrefetchRecord(const char* record, size_t bytes) {
+  constexpr size_t kLine = 64;
+  // To the end of the line that holds the last byte.
+  const char* last = record + bytes - 1;
+  for (const char* p = record; p < last; p += kLine) __builtin_prefetch(p);
+  __builtin_prefetch(last);
 }
 
 // Counts `times` training lookups at `step`. Lookups run together, so this is

@@ -41,13 +41,13 @@ enum StepRule {
 // One optimizer step in numbers that do not vary from row to row.
 struct StepNumbers {
   int64_t dim;
-  size_t row_offset;    // of the row, from the start of a record, in bytes
+  size_t row_offset;      // of the row, from the start of a record, in bytes
   size_t slot_offset[3];  // of the slots, in the order of SlotsOf()
   float gradient_scale;   // with the factor of clipnorm
   float clipvalue;        // 0: off
   float weight_decay;     // 0: off
   float learning_rate;
-  float alpha;          // Adam: learning rate with bias correction
+  float alpha;  // Adam: learning rate with bias correction
   float one_less_beta_1;
   float one_less_beta_2;
   float momentum;

@@ -74,25 +74,25 @@ TEST_CASE("halves round to nearest, ties to even") {
   for (const RowKernels* set : Sets()) {
     CAPTURE(set->name);
     CHECK(Narrow(*set, kBFloat16, 1.0f) == 0x3f80);
-    CHECK(Narrow(*set, kBFloat16, 1.0f + 0x1p-8f) == 0x3f80);   // tie
+    CHECK(Narrow(*set, kBFloat16, 1.0f + 0x1p-8f) == 0x3f80);      // tie
     CHECK(Narrow(*set, kBFloat16, 1.0f + 3 * 0x1p-8f) == 0x3f82);  // tie
     CHECK(Narrow(*set, kBFloat16, 1.0f + 0x1.2p-8f) == 0x3f81);
-    CHECK(Narrow(*set, kFloat16, 1.0f + 0x1p-11f) == 0x3c00);   // tie
+    CHECK(Narrow(*set, kFloat16, 1.0f + 0x1p-11f) == 0x3c00);      // tie
     CHECK(Narrow(*set, kFloat16, 1.0f + 3 * 0x1p-11f) == 0x3c02);  // tie
     CHECK(Narrow(*set, kFloat16, 65504.0f) == 0x7bff);
     CHECK(Narrow(*set, kFloat16, 65519.0f) == 0x7bff);
     CHECK(Narrow(*set, kFloat16, 65520.0f) == 0x7c00);
     CHECK(Narrow(*set, kFloat16, 0x1p-24f) == 0x0001);
-    CHECK(Narrow(*set, kFloat16, 0x1p-25f) == 0x0000);  // tie
+    CHECK(Narrow(*set, kFloat16, 0x1p-25f) == 0x0000);    // tie
     CHECK(Narrow(*set, kFloat16, 0x1.8p-24f) == 0x0002);  // tie
     CHECK(Narrow(*set, kFloat16, -0.0f) == 0x8000);
-    CHECK(std::isnan(Widen(*set, kBFloat16,
-                           Narrow(*set, kBFloat16, std::nanf("")))));
+    CHECK(std::isnan(
+        Widen(*set, kBFloat16, Narrow(*set, kBFloat16, std::nanf("")))));
     CHECK(std::isnan(
         Widen(*set, kFloat16, Narrow(*set, kFloat16, std::nanf("")))));
-    CHECK(std::isinf(Widen(*set, kBFloat16,
-                           Narrow(*set, kBFloat16,
-                                  std::numeric_limits<float>::max()))));
+    CHECK(std::isinf(
+        Widen(*set, kBFloat16,
+              Narrow(*set, kBFloat16, std::numeric_limits<float>::max()))));
   }
 }
 

@@ -104,8 +104,8 @@ Status ValidateOptimizer(const RowOptimizer& optimizer,
         std::to_string(optimizer.clipvalue));
   }
   if (optimizer.kind == OptimizerKind::kAdam && optimizer.step < 1) {
-    return Status::InvalidArgument(
-        where + "step counts from 1, got " + std::to_string(optimizer.step));
+    return Status::InvalidArgument(where + "step counts from 1, got " +
+                                   std::to_string(optimizer.step));
   }
   return Status();
 }
@@ -158,8 +158,7 @@ StepNumbers NumbersOf(const RowOptimizer& optimizer,
   numbers.negative_power = -optimizer.learning_rate_power;
   numbers.l1 = optimizer.l1;
   numbers.twice_l2 =
-      2.0f * (optimizer.l2 +
-              optimizer.beta / (2.0f * optimizer.learning_rate));
+      2.0f * (optimizer.l2 + optimizer.beta / (2.0f * optimizer.learning_rate));
   numbers.twice_shrinkage = 2.0f * optimizer.l2_shrinkage;
   numbers.has_momentum = optimizer.momentum > 0.0f;
   numbers.centered = optimizer.centered;

@@ -50,8 +50,8 @@ void Adagrad(const RowOptimizer& o, int64_t, double lr, double g, double& w,
 void Adam(const RowOptimizer& o, int64_t step, double lr, double g, double& w,
           std::vector<double>& s) {
   const double t = static_cast<double>(step);
-  const double alpha = lr * std::sqrt(1 - std::pow(0.999, t)) /
-                       (1 - std::pow(0.9, t));
+  const double alpha =
+      lr * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
   s[0] += (g - s[0]) * (1 - 0.9);
   s[1] += (g * g - s[1]) * (1 - 0.999);
   double scale = s[1];
@@ -63,8 +63,8 @@ void Ftrl(const RowOptimizer& o, int64_t, double lr, double g, double& w,
           std::vector<double>& s) {
   const double power = -static_cast<double>(o.learning_rate_power);
   const double l1 = static_cast<double>(o.l1);
-  const double l2 = static_cast<double>(o.l2) +
-                    static_cast<double>(o.beta) / (2 * lr);
+  const double l2 =
+      static_cast<double>(o.l2) + static_cast<double>(o.beta) / (2 * lr);
   const double shrunk = g + 2 * static_cast<double>(o.l2_shrinkage) * w;
   const double sum = s[0] + g * g;
   s[1] += shrunk - (std::pow(sum, power) - std::pow(s[0], power)) / lr * w;
@@ -151,10 +151,9 @@ void CheckAgainst(Rule rule, RowOptimizer optimizer) {
       for (size_t i = 0; i < static_cast<size_t>(kDim); ++i) {
         const float slot =
             records.slots[r * specs.size() * kDim + s * kDim + i];
-        CHECK(static_cast<double>(slot) ==
-              doctest::Approx(slots[row * kDim + i][s])
-                  .epsilon(2e-6)
-                  .scale(0.1));
+        CHECK(
+            static_cast<double>(slot) ==
+            doctest::Approx(slots[row * kDim + i][s]).epsilon(2e-6).scale(0.1));
       }
     }
   }
@@ -250,8 +249,8 @@ TEST_CASE("row-wise adagrad keeps one accumulator a row") {
       g = normal(random);
       squares += static_cast<double>(g) * static_cast<double>(g);
     }
-    EMBEDRA_REQUIRE_OK(table->Update(o, start.positions.data(), 1,
-                                     grads.data(), Serial(), nullptr));
+    EMBEDRA_REQUIRE_OK(table->Update(o, start.positions.data(), 1, grads.data(),
+                                     Serial(), nullptr));
     accumulator += squares / kDim;
     for (size_t i = 0; i < w.size(); ++i) {
       w[i] -= 0.1 * static_cast<double>(grads[i]) /
@@ -325,8 +324,8 @@ TEST_CASE("numbers with which no step can be made are refused") {
   }
   SUBCASE("clipnorm") { o.clipnorm = -1.0f; }
   SUBCASE("clipvalue") { o.clipvalue = -1.0f; }
-  const Status status = table->Update(o, start.positions.data(), 1, grads,
-                                      Serial(), nullptr);
+  const Status status =
+      table->Update(o, start.positions.data(), 1, grads, Serial(), nullptr);
   CHECK(status.code() == StatusCode::kInvalidArgument);
   CHECK(status.message().find("'items'") != std::string::npos);
   CHECK(table->slots().empty());

@@ -80,7 +80,8 @@ Status TableOptions::Validate() const {
   return ValidateSlots(slots, dim, where);
 }
 
-// ---- Impl: life and facts ----------------------------------------------------
+// ---- Impl: life and facts
+// ----------------------------------------------------
 
 Table::Impl::Impl(const TableOptions& options)
     : options_(options),
@@ -146,7 +147,8 @@ Status Table::Impl::CheckSlots(const std::vector<SlotSpec>& slots) const {
   return ValidateSlots(slots, options_.dim, "table '" + options_.name + "': ");
 }
 
-// ---- Table: the methods with their guard -------------------------------------
+// ---- Table: the methods with their guard
+// -------------------------------------
 
 Status Table::Create(const TableOptions& options,
                      std::unique_ptr<Table>* table) {
@@ -236,9 +238,8 @@ Status Table::Assign(const int64_t* keys, int64_t n, const void* rows,
 
 Status Table::Accumulate(const int64_t* keys, int64_t n, const float* deltas,
                          const ParallelFor& parallel) {
-  return Guarded(options(), "Accumulate", [&] {
-    return impl_->Accumulate(keys, n, deltas, parallel);
-  });
+  return Guarded(options(), "Accumulate",
+                 [&] { return impl_->Accumulate(keys, n, deltas, parallel); });
 }
 
 Status Table::Remove(const int64_t* keys, int64_t n, int64_t* removed) {
@@ -262,8 +263,7 @@ Status Table::SetSlots(const std::vector<SlotSpec>& slots,
 }
 
 Status Table::Update(const RowOptimizer& optimizer, const int64_t* positions,
-                     int64_t n, const float* grads,
-                     const ParallelFor& parallel,
+                     int64_t n, const float* grads, const ParallelFor& parallel,
                      std::vector<std::string>* dropped_slots) {
   return Guarded(options(), "Update", [&] {
     return impl_->Update(optimizer, positions, n, grads, parallel,

@@ -21,7 +21,12 @@
 //
 // All methods may be called concurrently. One call is a batch, not a
 // transaction across calls. Readers share a lock, writers exclude; each record
-// is read and written whole. Writers are not starved by readers.
+// is read and written whole. Neither side starves the other.
+//
+// # Failure
+//
+// A call that returns an error has changed nothing but counters (hits, misses,
+// and the frequencies of records that it found before memory ran out).
 //
 // This header knows nothing of TensorFlow. Work is split over threads through
 // `ParallelFor`, which the caller supplies.
@@ -75,12 +80,12 @@ struct TableOptions {
 struct Statistics {
   int64_t size = 0;             // live records
   int64_t capacity = 0;         // records the index takes before it grows
-  int64_t bytes = 0;            // reserved for index and records
+  int64_t bytes = 0;            // taken by index and records
   int64_t inserts = 0;          // records created since the table was made
   int64_t removes = 0;          // records removed
   int64_t hits = 0;             // keys found by lookups
   int64_t misses = 0;           // keys not found by lookups
-  int64_t updates = 0;          // rows updated by optimizers
+  int64_t updates = 0;          // rows written by Update and WriteRecords
   int64_t stale_gradients = 0;  // gradients dropped as their record was gone
   double load_factor = 0.0;     // occupied share of the index
 };
@@ -103,7 +108,7 @@ struct Bags {
 // Records in columns, as Export() gives and Import() takes them.
 struct RecordBatch {
   std::vector<int64_t> keys;
-  std::vector<char> rows;  // n x dim elements of the table's dtype
+  std::vector<char> rows;    // n x dim elements of the table's dtype
   std::vector<float> slots;  // n x (sum of slot widths)
   std::vector<int64_t> frequencies;
   std::vector<int64_t> last_steps;
@@ -120,9 +125,9 @@ struct RecordColumns {
   const int64_t* last_steps = nullptr;
 };
 
-// Makes room for what Deduplicate() or PooledGradient() found: `count` positions
-// and (count x dim) sums, which may be uninitialised. Called once, on the thread
-// of the caller; an error that it returns ends the call.
+// Makes room for what Deduplicate() or PooledGradient() found: `count`
+// positions and (count x dim) sums, which may be uninitialised. Called once, on
+// the thread of the caller; an error that it returns ends the call.
 using GradientOutput =
     std::function<Status(int64_t count, int64_t** unique, float** sums)>;
 
@@ -185,10 +190,10 @@ class Table {
   // Mean divides by the sum of weights, sqrtn by the root of the sum of their
   // squares, as tf.nn.embedding_lookup_sparse does.
   Status FindPooled(const Bags& bags, MissingRow missing,
-                    const void* default_row, float* pooled,
-                    int64_t* positions, const ParallelFor& parallel) const;
-  Status FindOrInsertPooled(const Bags& bags, float* pooled,
-                            int64_t* positions, const ParallelFor& parallel);
+                    const void* default_row, float* pooled, int64_t* positions,
+                    const ParallelFor& parallel) const;
+  Status FindOrInsertPooled(const Bags& bags, float* pooled, int64_t* positions,
+                            const ParallelFor& parallel);
 
   // Unique keys of `keys[0, n)` that the table does not hold, in order of
   // first appearance.
@@ -214,9 +219,10 @@ class Table {
   // Makes room for `capacity` records in all.
   Status Reserve(int64_t capacity);
 
-  // Sets the slots kept beside rows. Slots whose spec is unchanged keep their
-  // contents, new ones start at `initial`, others are dropped and their names
-  // appended to `dropped` (may be null). Positions stay valid. Memory above the
+  // Sets the slots kept beside rows. Slots of the same name and width keep
+  // their contents (`initial` counts for new records only), new ones start at
+  // `initial`, others are dropped and their names appended to `dropped` (may be
+  // null). Positions stay valid. Memory above the
   // final size is bounded by one segment of the record store.
   Status SetSlots(const std::vector<SlotSpec>& slots,
                   std::vector<std::string>* dropped);
@@ -239,10 +245,11 @@ class Table {
 
   // Gradient of a pooled lookup with respect to the rows, already summed over
   // equal positions: the expanded (n_keys x dim) gradient is never formed.
-  // `positions` are those that FindOrInsertPooled gave; `bags.keys` is unused.
+  // `positions` are those that FindOrInsertPooled gave; negative ones are left
+  // out. `bags.keys` is unused.
   Status PooledGradient(const Bags& bags, const int64_t* positions,
-                        const float* pooled_grads,
-                        std::vector<int64_t>* unique, std::vector<float>* sums,
+                        const float* pooled_grads, std::vector<int64_t>* unique,
+                        std::vector<float>* sums,
                         const ParallelFor& parallel) const;
   Status PooledGradient(const Bags& bags, const int64_t* positions,
                         const float* pooled_grads, const GradientOutput& output,
@@ -258,24 +265,23 @@ class Table {
   // The reverse; records that are gone are skipped.
   Status WriteRecords(const int64_t* positions, int64_t n,
                       const std::vector<std::string>& slot_names,
-                      const float* rows,
-                      const std::vector<const float*>& slots,
+                      const float* rows, const std::vector<const float*>& slots,
                       const ParallelFor& parallel);
 
   // Copies up to `max_records` live records from position `*cursor` on, and
   // moves the cursor; at the end `*cursor` equals position_bound() and the
   // batch may be empty. Start with 0. Safe while others write: every record
   // that lives through the whole scan appears exactly once.
-  Status Export(int64_t* cursor, int64_t max_records,
-                RecordBatch* batch) const;
+  Status Export(int64_t* cursor, int64_t max_records, RecordBatch* batch) const;
   // Adds or overwrites whole records.
   Status Import(const RecordColumns& records, const ParallelFor& parallel);
 
   // Pending gradients of a step that is spread over several batches.
   Status AccumulateGradients(const int64_t* positions, int64_t n,
                              const float* grads);
-  // Hands over what was accumulated (summed over equal positions), and empties
-  // it. `keys` names the records, so that pending gradients can be saved.
+  // Hands over what was accumulated (summed over equal positions, in order of
+  // first appearance), and empties it. Sums of records that are gone are left
+  // out, also where the position has been handed out again.
   Status TakeGradients(std::vector<int64_t>* positions,
                        std::vector<float>* grads);
 

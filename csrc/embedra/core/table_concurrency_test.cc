@@ -206,8 +206,8 @@ TEST_CASE("pooled lookups run beside removals and changes of slots") {
       const Bags bags = {keys.data(), nullptr, splits.data(), 50,
                          Combiner::kMean};
       failures += !table
-                       ->FindOrInsertPooled(bags, sums.data(),
-                                            positions.data(), parallel)
+                       ->FindOrInsertPooled(bags, sums.data(), positions.data(),
+                                            parallel)
                        .ok();
       failures += !ColumnsEqual(sums);
       failures += std::count(positions.begin(), positions.end(), -1) > 0;
@@ -217,12 +217,11 @@ TEST_CASE("pooled lookups run beside removals and changes of slots") {
                        ->PooledGradient(bags, positions.data(), sums.data(),
                                         &unique, &grads, parallel)
                        .ok();
-      failures +=
-          !table
-               ->AccumulateGradients(unique.data(),
-                                     static_cast<int64_t>(unique.size()),
-                                     grads.data())
-               .ok();
+      failures += !table
+                       ->AccumulateGradients(
+                           unique.data(), static_cast<int64_t>(unique.size()),
+                           grads.data())
+                       .ok();
     }
     return failures;
   };

@@ -20,24 +20,25 @@ int64_t PartCostNs(const Grouping& groups) {
   return (groups.entries() / groups.parts() + 1) * kGroupCostNs;
 }
 
-// Numbers the groups with `alive` in order of their first member: after this
-// ranks[members(g)[0]] is the number of group g. Returns how many there are.
-int64_t RankByFirstMember(const Grouping& groups, const Buffer<uint8_t>& alive,
-                          Buffer<uint32_t>* ranks) {
-  std::fill(ranks->begin(), ranks->end(), 0);
+// The groups with `alive`, in order of their first member in a batch of `n`.
+Buffer<uint32_t> OrderByFirstMember(const Grouping& groups,
+                                    const Buffer<uint8_t>& alive, int64_t n) {
+  constexpr uint32_t kNoGroup = 0xffffffffu;
+  Buffer<uint32_t> group_at(n);  // by first member
+  std::fill(group_at.begin(), group_at.end(), kNoGroup);
+  int64_t count = 0;
   for (int part = 0; part < groups.parts(); ++part) {
     for (int64_t g = groups.group_begin(part); g < groups.group_end(part);
          ++g) {
-      if (alive[g]) (*ranks)[groups.members(g)[0]] = 1;
+      if (!alive[g]) continue;
+      group_at[groups.members(g)[0]] = static_cast<uint32_t>(g);
+      ++count;
     }
   }
-  uint32_t total = 0;
-  for (uint32_t& rank : *ranks) {
-    const uint32_t first = rank;
-    rank = total;
-    total += first;
-  }
-  return total;
+  Buffer<uint32_t> order(count);
+  std::copy_if(group_at.begin(), group_at.end(), order.begin(),
+               [](uint32_t group) { return group != kNoGroup; });
+  return order;
 }
 
 }  // namespace
@@ -76,34 +77,32 @@ Status Table::Impl::SumGroups(const Grouping& groups,
                               const RowOf& row_of) const {
   constexpr int kBlock = 32;
   const int64_t dim = options_.dim;
-  Buffer<uint32_t> ranks(n);
-  const int64_t count = RankByFirstMember(groups, alive, &ranks);
+  const Buffer<uint32_t> order = OrderByFirstMember(groups, alive, n);
   int64_t* unique = nullptr;
   float* sums = nullptr;
-  Status status = output(count, &unique, &sums);
+  Status status = output(order.size(), &unique, &sums);
   if (!status.ok()) return status;
   const auto add_rows =
       kernels_.add_rows[static_cast<size_t>(RowType::kFloat32)];
-  parallel(groups.parts(), PartCostNs(groups), [&](int64_t begin, int64_t end) {
-    for (int part = static_cast<int>(begin); part < end; ++part) {
-      for (int64_t g = groups.group_begin(part); g < groups.group_end(part);
-           ++g) {
-        if (!alive[g]) continue;
-        const uint32_t* members = groups.members(g);
-        const int64_t size = groups.count(g);
-        const int64_t rank = ranks[members[0]];
-        float* sum = sums + rank * dim;
-        unique[rank] = groups.value(g);
-        std::fill(sum, sum + dim, 0.0f);
-        for (int64_t first = 0; first < size; first += kBlock) {
-          const int64_t length = std::min<int64_t>(kBlock, size - first);
-          const void* rows[kBlock];
-          float weights[kBlock];
-          for (int64_t m = 0; m < length; ++m) {
-            rows[m] = row_of(members[first + m], &weights[m]);
-          }
-          add_rows(rows, weights, length, dim, sum);
+  // In order of the outcome, as that is the largest array: it is written from
+  // front to back, and what is looked up elsewhere fits the caches.
+  const int64_t cost = kGroupCostNs + dim;
+  parallel(order.size(), cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t g = order[i];
+      const uint32_t* members = groups.members(g);
+      const int64_t size = groups.count(g);
+      float* sum = sums + i * dim;
+      unique[i] = groups.value(g);
+      std::fill(sum, sum + dim, 0.0f);
+      for (int64_t first = 0; first < size; first += kBlock) {
+        const int64_t length = std::min<int64_t>(kBlock, size - first);
+        const void* rows[kBlock];
+        float weights[kBlock];
+        for (int64_t m = 0; m < length; ++m) {
+          rows[m] = row_of(members[first + m], &weights[m]);
         }
+        add_rows(rows, weights, length, dim, sum);
       }
     }
   });
@@ -149,8 +148,7 @@ Status Table::Impl::PooledGradient(const Bags& bags, const int64_t* positions,
     const float factor = divisor == 0.0f ? 0.0f : 1.0f / divisor;
     for (int64_t i = bags.row_splits[b]; i < bags.row_splits[b + 1]; ++i) {
       bag_of[i] = static_cast<uint32_t>(b);
-      factors[i] =
-          bags.weights == nullptr ? factor : bags.weights[i] * factor;
+      factors[i] = bags.weights == nullptr ? factor : bags.weights[i] * factor;
     }
   }
   const Grouping groups = Grouping::OfPositions(positions, n, parallel);

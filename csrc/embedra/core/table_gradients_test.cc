@@ -65,8 +65,8 @@ TEST_CASE("the clipping norm is over all rows of the step") {
   const float grads[2] = {3.0f, 4.0f};
   RowOptimizer sgd = Sgd(1.0f);
   sgd.clipnorm = 1.0f;
-  EMBEDRA_REQUIRE_OK(table->Update(sgd, lookup.positions.data(), 2, grads,
-                                   Serial(), nullptr));
+  EMBEDRA_REQUIRE_OK(
+      table->Update(sgd, lookup.positions.data(), 2, grads, Serial(), nullptr));
   const std::vector<float> rows = Find(*table, {1, 2}).floats();
   CHECK(rows[0] == doctest::Approx(-0.6));
   CHECK(rows[1] == doctest::Approx(-0.8));
@@ -130,8 +130,7 @@ TEST_CASE("a step gives the same bits on any number of threads") {
     const Lookup lookup = FindOrInsert(*table, keys, pool.parallel());
     for (adam.step = 1; adam.step <= 3; ++adam.step) {
       EMBEDRA_REQUIRE_OK(table->Update(adam, lookup.positions.data(), kBatch,
-                                       grads.data(), pool.parallel(),
-                                       nullptr));
+                                       grads.data(), pool.parallel(), nullptr));
     }
     const std::vector<char> rows = Find(*table, keys).rows;
     if (expected.empty()) expected = rows;
@@ -172,13 +171,12 @@ TEST_CASE("deduplicating sums in order of first appearance") {
   const std::vector<float> grads = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   std::vector<int64_t> unique;
   std::vector<float> sums;
-  EMBEDRA_REQUIRE_OK(table->Deduplicate(positions.data(), 6, grads.data(),
-                                        &unique, &sums));
+  EMBEDRA_REQUIRE_OK(
+      table->Deduplicate(positions.data(), 6, grads.data(), &unique, &sums));
   CHECK(unique == std::vector<int64_t>{p[2], p[0]});
   CHECK(sums == std::vector<float>{8, 10, 14, 16});
   CHECK(table->statistics().stale_gradients == 1);
-  EMBEDRA_REQUIRE_OK(
-      table->Deduplicate(nullptr, 0, nullptr, &unique, &sums));
+  EMBEDRA_REQUIRE_OK(table->Deduplicate(nullptr, 0, nullptr, &unique, &sums));
   CHECK(unique.empty());
   CHECK(sums.empty());
 }
@@ -229,8 +227,8 @@ TEST_CASE("many pending gradients agree with deduplicating at once") {
   std::vector<float> grads(keys.size() * 3);
   for (float& g : grads) g = static_cast<float>(random() % 16);  // exact sums
   for (int64_t at = 0; at < 5000; at += 250) {
-    EMBEDRA_REQUIRE_OK(table->AccumulateGradients(
-        lookup.positions.data() + at, 250, grads.data() + at * 3));
+    EMBEDRA_REQUIRE_OK(table->AccumulateGradients(lookup.positions.data() + at,
+                                                  250, grads.data() + at * 3));
   }
   std::vector<int64_t> expected_positions;
   std::vector<float> expected;

@@ -10,10 +10,11 @@
 //
 // # Locking
 //
-// `mutex_` guards index, store, allocator, initializer and generation. Whatever can be worked
-// out before (grouping of equal keys, sums) is, to hold it shortly. Under the
-// shared lock two fields of a record are written, with atomic operations:
-// frequency and last_step. Counters are atomic and need no lock.
+// `mutex_` guards index, store, allocator, initializer and generation. Whatever
+// can be worked out before (grouping of equal keys, sums) is, to hold it
+// shortly. Under the shared lock two fields of a record are written, with
+// atomic operations: frequency and last_step. Counters are atomic and need no
+// lock.
 //
 // # Failure
 //
@@ -53,9 +54,7 @@ class Table::Impl {
     return bound_.load(std::memory_order_relaxed);
   }
   int64_t step() const { return step_.load(std::memory_order_relaxed); }
-  void set_step(int64_t step) {
-    step_.store(step, std::memory_order_relaxed);
-  }
+  void set_step(int64_t step) { step_.store(step, std::memory_order_relaxed); }
   std::vector<SlotSpec> slots() const;
   Statistics statistics() const;
   Status SetInitializer(const InitializerSpec& initializer, uint64_t seed,
@@ -72,8 +71,8 @@ class Table::Impl {
   Status FindPooled(const Bags& bags, MissingRow missing,
                     const void* default_row, float* pooled, int64_t* positions,
                     const ParallelFor& parallel) const;
-  Status FindOrInsertPooled(const Bags& bags, float* pooled,
-                            int64_t* positions, const ParallelFor& parallel);
+  Status FindOrInsertPooled(const Bags& bags, float* pooled, int64_t* positions,
+                            const ParallelFor& parallel);
   Status FindMissing(const int64_t* keys, int64_t n,
                      std::vector<int64_t>* missing) const;
   Status Assign(const int64_t* keys, int64_t n, const void* rows,
@@ -91,8 +90,7 @@ class Table::Impl {
   Status Deduplicate(const int64_t* positions, int64_t n, const float* grads,
                      const GradientOutput& output) const;
   Status PooledGradient(const Bags& bags, const int64_t* positions,
-                        const float* pooled_grads,
-                        const GradientOutput& output,
+                        const float* pooled_grads, const GradientOutput& output,
                         const ParallelFor& parallel) const;
   Status ReadRecords(const int64_t* positions, int64_t n,
                      const std::vector<std::string>& slot_names, float* rows,
@@ -100,11 +98,9 @@ class Table::Impl {
                      const ParallelFor& parallel) const;
   Status WriteRecords(const int64_t* positions, int64_t n,
                       const std::vector<std::string>& slot_names,
-                      const float* rows,
-                      const std::vector<const float*>& slots,
+                      const float* rows, const std::vector<const float*>& slots,
                       const ParallelFor& parallel);
-  Status Export(int64_t* cursor, int64_t max_records,
-                RecordBatch* batch) const;
+  Status Export(int64_t* cursor, int64_t max_records, RecordBatch* batch) const;
   Status Import(const RecordColumns& records, const ParallelFor& parallel);
   Status AccumulateGradients(const int64_t* positions, int64_t n,
                              const float* grads);
@@ -117,9 +113,7 @@ class Table::Impl {
   // Holds the table exclusively and counts a mutating call.
   class WriteLock {
    public:
-    explicit WriteLock(Impl& impl) : lock_(impl.mutex_) {
-      ++impl.generation_;
-    }
+    explicit WriteLock(Impl& impl) : lock_(impl.mutex_) { ++impl.generation_; }
 
    private:
     std::unique_lock<internal::SharedMutex> lock_;
@@ -129,9 +123,7 @@ class Table::Impl {
   size_t row_type_index() const {
     return static_cast<size_t>(options_.row_type);
   }
-  bool is_float32() const {
-    return options_.row_type == RowType::kFloat32;
-  }
+  bool is_float32() const { return options_.row_type == RowType::kFloat32; }
   Status Invalid(const std::string& message) const {
     return Status::InvalidArgument("table '" + options_.name + "': " + message);
   }
@@ -141,8 +133,8 @@ class Table::Impl {
   }
 
   // Refuses a negative or excessive `n`, and null `pointers` when n > 0.
-  Status CheckBatch(int64_t n, std::initializer_list<const void*> pointers)
-      const;
+  Status CheckBatch(int64_t n,
+                    std::initializer_list<const void*> pointers) const;
   Status CheckBags(const Bags& bags) const;
   Status CheckSlots(const std::vector<SlotSpec>& slots) const;
 
@@ -155,7 +147,11 @@ class Table::Impl {
     return internal::HeaderOf(record).live != 0 ? record : nullptr;
   }
   // Asks for the whole record at `position`, if there can be one.
-  void PrefetchPosition(int64_t position) const;
+  void PrefetchPosition(int64_t position) const {
+    if (position < 0 || position >= store_.capacity()) return;
+    internal::PrefetchRecord(store_.Record(static_cast<uint32_t>(position)),
+                             layout().stride);
+  }
   // Writes the initial row of `key` in the row type. `scratch` has dim() floats
   // (unused for float32 rows).
   void WriteInitialRow(int64_t key, void* row, float* scratch) const;
@@ -191,8 +187,8 @@ class Table::Impl {
     internal::Buffer<uint32_t> positions;  // for the new records, by shard
     int64_t new_begins[internal::KeyIndex::kShards + 1];
   };
-  void Locate(const internal::Grouping& keys, bool all_absent,
-              UpsertPlan* plan, const ParallelFor& parallel) const;
+  void Locate(const internal::Grouping& keys, bool all_absent, UpsertPlan* plan,
+              const ParallelFor& parallel) const;
   Status MakeRoom(UpsertPlan* plan, const ParallelFor& parallel);
   // See upsert.h.
   template <typename Visit>
@@ -206,8 +202,8 @@ class Table::Impl {
   int64_t MarkAlive(const internal::Grouping& groups,
                     internal::Buffer<uint8_t>* alive,
                     const ParallelFor& parallel) const;
-  float ClipFactor(const internal::Grouping& groups,
-                   const float* grads, const RowOptimizer& optimizer,
+  float ClipFactor(const internal::Grouping& groups, const float* grads,
+                   const RowOptimizer& optimizer,
                    const ParallelFor& parallel) const;
   using StepFn = void (*)(const internal::StepNumbers&, char* const*,
                           const float* const*, int64_t, float*);

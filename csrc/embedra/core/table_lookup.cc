@@ -97,10 +97,13 @@ Status Table::Impl::Find(const int64_t* keys, int64_t n, MissingRow missing,
     return Invalid("MissingRow::kDefault needs a default row, got null");
   }
   using Absent = LookupCall::Absent;
-  const LookupCall call = {
-      keys,  static_cast<char*>(rows),
-      positions, found, use_default ? Absent::kDefault : Absent::kInitial,
-      default_row, /*count=*/false};
+  const LookupCall call = {keys,
+                           static_cast<char*>(rows),
+                           positions,
+                           found,
+                           use_default ? Absent::kDefault : Absent::kInitial,
+                           default_row,
+                           /*count=*/false};
   ScratchPool scratch(options_.dim, parallel);
   std::atomic<int64_t> absent{0};
   {
@@ -123,7 +126,7 @@ Status Table::Impl::FindOrInsert(const int64_t* keys, int64_t n, void* rows,
   if (found == nullptr) found = own_found.data();
   char* const target = static_cast<char*>(rows);
   const LookupCall call = {
-      keys,    target, positions, found, LookupCall::Absent::kLeave,
+      keys,    target,        positions, found, LookupCall::Absent::kLeave,
       nullptr, /*count=*/true};
   std::atomic<int64_t> absent{0};
   uint64_t generation;
@@ -147,24 +150,24 @@ Status Table::Impl::FindOrInsert(const int64_t* keys, int64_t n, void* rows,
   const uint32_t step = RecordStep();
   WriteLock lock(*this);
   const bool unchanged = generation_ == generation + 1;
-  return Upsert(
-      groups, /*all_absent=*/unchanged, parallel,
-      [&](int shard, int64_t group, uint32_t position, char* record,
-          bool is_new) {
-        char* row = record + RecordLayout::kRowOffset;
-        if (is_new) {
-          WriteInitialRow(groups.value(group), row,
-                          scratch.data() + shard * options_.dim);
-          WriteInitialSlots(record);
-        }
-        const uint32_t* members = groups.members(group);
-        const int64_t count = groups.count(group);
-        CountLookups(record, static_cast<uint32_t>(count), step);
-        for (int64_t m = 0; m < count; ++m) {
-          std::memcpy(target + members[m] * row_bytes_, row, row_bytes_);
-          if (positions != nullptr) positions[members[m]] = position;
-        }
-      });
+  return Upsert(groups, /*all_absent=*/unchanged, parallel,
+                [&](int shard, int64_t group, uint32_t position, char* record,
+                    bool is_new) {
+                  char* row = record + RecordLayout::kRowOffset;
+                  if (is_new) {
+                    WriteInitialRow(groups.value(group), row,
+                                    scratch.data() + shard * options_.dim);
+                    WriteInitialSlots(record);
+                  }
+                  const uint32_t* members = groups.members(group);
+                  const int64_t count = groups.count(group);
+                  CountLookups(record, static_cast<uint32_t>(count), step);
+                  for (int64_t m = 0; m < count; ++m) {
+                    std::memcpy(target + members[m] * row_bytes_, row,
+                                row_bytes_);
+                    if (positions != nullptr) positions[members[m]] = position;
+                  }
+                });
 }
 
 Status Table::Impl::FindMissing(const int64_t* keys, int64_t n,
@@ -191,7 +194,8 @@ Status Table::Impl::FindMissing(const int64_t* keys, int64_t n,
   return Status();
 }
 
-// ---- Upsert, first two steps -------------------------------------------------
+// ---- Upsert, first two steps
+// -------------------------------------------------
 
 void Table::Impl::Locate(const Grouping& keys, bool all_absent,
                          UpsertPlan* plan, const ParallelFor& parallel) const {

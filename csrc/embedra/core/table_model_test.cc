@@ -58,8 +58,8 @@ class Pair {
         return Import();
       default:
         if (random_() % 40 == 0) return Clear();
-        EMBEDRA_REQUIRE_OK(table_->Reserve(
-            static_cast<int64_t>(random_() % 4000)));
+        EMBEDRA_REQUIRE_OK(
+            table_->Reserve(static_cast<int64_t>(random_() % 4000)));
     }
   }
 
@@ -91,7 +91,7 @@ class Pair {
     std::vector<int64_t> keys(random_() % 300);
     for (int64_t& key : keys) {
       key = static_cast<int64_t>(random_() % 2000) - 1000;
-      if (random_() % 100 == 0) key <<= 53;
+      if (random_() % 100 == 0) key *= int64_t{1} << 53;
     }
     return keys;
   }
@@ -141,8 +141,8 @@ class Pair {
     const Lookup lookup = testing::FindOrInsert(*table_, keys, parallel_);
     for (size_t i = 0; i < keys.size(); ++i) {
       // Of a repeated new key, every occurrence was absent at the beginning.
-      const bool is_new = model_.find(keys[i]) == model_.end() ||
-                          fresh_.count(keys[i]) > 0;
+      const bool is_new =
+          model_.find(keys[i]) == model_.end() || fresh_.count(keys[i]) > 0;
       if (is_new) fresh_[keys[i]] = true;
       REQUIRE(lookup.found[i] == !is_new);
       ModelRecord& record = Get(keys[i]);
@@ -167,8 +167,8 @@ class Pair {
       const auto it = model_.find(keys[i]);
       const std::vector<float> expected =
           it == model_.end() ? Initial(keys[i]).row : it->second.row;
-      REQUIRE(std::equal(expected.begin(), expected.end(),
-                         rows.data() + i * kDim));
+      REQUIRE(
+          std::equal(expected.begin(), expected.end(), rows.data() + i * kDim));
       if (it == model_.end()) {
         REQUIRE(lookup.positions[i] == Table::kNoPosition);
       }
@@ -179,10 +179,9 @@ class Pair {
     const std::vector<int64_t> keys = RandomKeys();
     const std::vector<float> rows = Round(RandomFloats(keys.size()));
     const bool only_missing = random_() % 2 == 0;
-    EMBEDRA_REQUIRE_OK(table_->Assign(keys.data(),
-                                      static_cast<int64_t>(keys.size()),
-                                      Bytes(rows).data(), only_missing,
-                                      parallel_));
+    EMBEDRA_REQUIRE_OK(
+        table_->Assign(keys.data(), static_cast<int64_t>(keys.size()),
+                       Bytes(rows).data(), only_missing, parallel_));
     for (size_t i = 0; i < keys.size(); ++i) {
       if (only_missing && model_.count(keys[i]) > 0) continue;
       Get(keys[i]).row.assign(rows.data() + i * kDim,
@@ -234,9 +233,9 @@ class Pair {
     optimizer.learning_rate = 0.1f;
     optimizer.momentum = 0.5f;
     const std::vector<float> grads = RandomFloats(positions_.size());
-    EMBEDRA_REQUIRE_OK(table_->Update(
-        optimizer, positions_.data(), static_cast<int64_t>(positions_.size()),
-        grads.data(), parallel_, nullptr));
+    EMBEDRA_REQUIRE_OK(table_->Update(optimizer, positions_.data(),
+                                      static_cast<int64_t>(positions_.size()),
+                                      grads.data(), parallel_, nullptr));
     std::map<int64_t, std::vector<float>> sums;
     for (size_t i = 0; i < positions_.size(); ++i) {
       auto& sum = sums[position_keys_[i]];

@@ -151,8 +151,8 @@ Status Table::Impl::FindPooled(const Bags& bags, MissingRow missing,
 }
 
 // In the usual case every key is there, and one pass under the shared lock does
-// it all. Otherwise the absent keys are inserted and the bags that have some are
-// added up once more.
+// it all. Otherwise the absent keys are inserted and the bags that have some
+// are added up once more.
 Status Table::Impl::FindOrInsertPooled(const Bags& bags, float* pooled,
                                        int64_t* positions,
                                        const ParallelFor& parallel) {
@@ -164,8 +164,9 @@ Status Table::Impl::FindOrInsertPooled(const Bags& bags, float* pooled,
   if (!status.ok() || bags.num_bags == 0) return status;
   Buffer<int64_t> own_positions(positions == nullptr ? n : 0);
   if (positions == nullptr) positions = own_positions.data();
-  const PooledCall call = {bags,    pooled,         positions,
-                           PooledCall::Absent::kZero, nullptr, /*count=*/true};
+  const PooledCall call = {bags,      pooled,
+                           positions, PooledCall::Absent::kZero,
+                           nullptr,   /*count=*/true};
   ScratchPool scratch((ProbedBlock::kSize + 2) * options_.dim, parallel);
   std::atomic<int64_t> absent{0};
   uint64_t generation;
@@ -213,22 +214,22 @@ Status Table::Impl::InsertForBags(const Bags& bags,
   const Grouping groups =
       Grouping::OfKeys(bags.keys, entries.data(),
                        static_cast<int64_t>(entries.size()), parallel);
-  Status status = Upsert(
-      groups, /*all_absent=*/unchanged, parallel,
-      [&](int shard, int64_t group, uint32_t position, char* record,
-          bool is_new) {
-        if (is_new) {
-          WriteInitialRow(groups.value(group),
-                          record + RecordLayout::kRowOffset,
-                          scratch.data() + shard * options_.dim);
-          WriteInitialSlots(record);
-        }
-        const int64_t count = groups.count(group);
-        CountLookups(record, static_cast<uint32_t>(count), step);
-        for (int64_t m = 0; m < count; ++m) {
-          positions[groups.members(group)[m]] = position;
-        }
-      });
+  Status status =
+      Upsert(groups, /*all_absent=*/unchanged, parallel,
+             [&](int shard, int64_t group, uint32_t position, char* record,
+                 bool is_new) {
+               if (is_new) {
+                 WriteInitialRow(groups.value(group),
+                                 record + RecordLayout::kRowOffset,
+                                 scratch.data() + shard * options_.dim);
+                 WriteInitialSlots(record);
+               }
+               const int64_t count = groups.count(group);
+               CountLookups(record, static_cast<uint32_t>(count), step);
+               for (int64_t m = 0; m < count; ++m) {
+                 positions[groups.members(group)[m]] = position;
+               }
+             });
   if (!status.ok()) return status;
   parallel(static_cast<int64_t>(touched.size()), BagCostNs(bags, row_bytes_),
            [&](int64_t begin, int64_t end) {

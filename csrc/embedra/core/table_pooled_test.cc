@@ -32,8 +32,8 @@ struct Batch {
     for (int64_t b = 0; b < num_bags; ++b) {
       const int64_t length = static_cast<int64_t>(random() % 80) - 10;
       for (int64_t i = 0; i < length; ++i) {
-        keys.push_back(static_cast<int64_t>(
-            random() % static_cast<uint64_t>(vocabulary)));
+        keys.push_back(
+            static_cast<int64_t>(random() % static_cast<uint64_t>(vocabulary)));
         weights.push_back(weight(random));
       }
       splits.push_back(static_cast<int64_t>(keys.size()));
@@ -51,9 +51,9 @@ double Divisor(const Batch& batch, Combiner combiner, bool weighted,
                size_t bag) {
   double total = 0.0;
   for (int64_t i = batch.splits[bag]; i < batch.splits[bag + 1]; ++i) {
-    const double w = weighted
-                         ? static_cast<double>(batch.weights[static_cast<size_t>(i)])
-                         : 1.0;
+    const double w =
+        weighted ? static_cast<double>(batch.weights[static_cast<size_t>(i)])
+                 : 1.0;
     total += combiner == Combiner::kMean ? w : w * w;
   }
   if (combiner == Combiner::kSum) return 1.0;
@@ -72,7 +72,8 @@ std::vector<double> Expected(const Batch& batch, const std::vector<float>& rows,
           weighted ? static_cast<double>(batch.weights[entry]) : 1.0;
       for (size_t c = 0; c < static_cast<size_t>(dim); ++c) {
         pooled[b * static_cast<size_t>(dim) + c] +=
-            w * static_cast<double>(rows[entry * static_cast<size_t>(dim) + c]) /
+            w *
+            static_cast<double>(rows[entry * static_cast<size_t>(dim) + c]) /
             divisor;
       }
     }
@@ -114,13 +115,12 @@ TEST_CASE("pooling is the combination of the single rows") {
               bags, pooled.data(), positions.data(), pool.parallel()));
           const Lookup single = Find(*table, batch.keys);
           CHECK(single.positions == positions);
-          const std::vector<double> expected =
-              Expected(batch, FloatRows(*table, single), dim, combiner,
-                       weighted);
+          const std::vector<double> expected = Expected(
+              batch, FloatRows(*table, single), dim, combiner, weighted);
           CheckClose(pooled, expected);
           std::vector<float> again(pooled.size());
-          EMBEDRA_REQUIRE_OK(table->FindOrInsertPooled(
-              bags, again.data(), nullptr, Serial()));
+          EMBEDRA_REQUIRE_OK(
+              table->FindOrInsertPooled(bags, again.data(), nullptr, Serial()));
           CHECK(again == pooled);
           EMBEDRA_REQUIRE_OK(table->FindPooled(bags, MissingRow::kInitial,
                                                nullptr, again.data(), nullptr,
@@ -171,8 +171,8 @@ TEST_CASE("weights that cancel out give zeros, not infinities") {
   std::vector<int64_t> unique;
   std::vector<float> sums;
   const float grads[2] = {1.0f, 1.0f};
-  EMBEDRA_REQUIRE_OK(table->PooledGradient(bags, positions, grads, &unique,
-                                           &sums, Serial()));
+  EMBEDRA_REQUIRE_OK(
+      table->PooledGradient(bags, positions, grads, &unique, &sums, Serial()));
   CHECK(sums == std::vector<float>(4, 0.0f));
 }
 
@@ -206,8 +206,8 @@ TEST_CASE("the pooled gradient is the sum over occurrences, on any threads") {
       const Bags bags = batch.bags(combiner, weighted);
       std::vector<float> pooled(100 * kDim);
       std::vector<int64_t> positions(batch.keys.size());
-      EMBEDRA_REQUIRE_OK(table->FindOrInsertPooled(
-          bags, pooled.data(), positions.data(), Serial()));
+      EMBEDRA_REQUIRE_OK(table->FindOrInsertPooled(bags, pooled.data(),
+                                                   positions.data(), Serial()));
       std::map<int64_t, std::vector<double>> expected;
       std::vector<int64_t> order;
       for (size_t b = 0; b < 100; ++b) {

@@ -154,13 +154,8 @@ Status Table::Impl::WriteRecords(const int64_t* positions, int64_t n,
   return Status();
 }
 
-void Table::Impl::PrefetchPosition(int64_t position) const {
-  if (position < 0 || position >= store_.capacity()) return;
-  internal::PrefetchRecord(store_.Record(static_cast<uint32_t>(position)),
-                           layout().stride);
-}
-
-// ---- Slots -------------------------------------------------------------------
+// ---- Slots
+// -------------------------------------------------------------------
 
 Status Table::Impl::SetSlots(const std::vector<SlotSpec>& slots,
                              std::vector<std::string>* dropped) {
@@ -175,8 +170,8 @@ Status Table::Impl::SetSlotsLocked(const std::vector<SlotSpec>& slots,
   if (layout().slots == slots) return Status();
   std::vector<std::string> lost;
   for (const SlotSpec& old : layout().slots) {
-    const bool kept = std::any_of(
-        slots.begin(), slots.end(), [&](const SlotSpec& slot) {
+    const bool kept =
+        std::any_of(slots.begin(), slots.end(), [&](const SlotSpec& slot) {
           return slot.name == old.name && slot.width == old.width;
         });
     if (!kept) lost.push_back(old.name);
@@ -192,7 +187,8 @@ Status Table::Impl::SetSlotsLocked(const std::vector<SlotSpec>& slots,
   return Status();
 }
 
-// ---- Export ------------------------------------------------------------------
+// ---- Export
+// ------------------------------------------------------------------
 
 Status Table::Impl::Export(int64_t* cursor, int64_t max_records,
                            RecordBatch* batch) const {
@@ -205,9 +201,8 @@ Status Table::Impl::Export(int64_t* cursor, int64_t max_records,
   const int64_t bound = allocator_.bound();
   // Live records first, so that the columns are made once, at their size.
   std::vector<uint32_t> live;
-  live.reserve(static_cast<size_t>(
-      std::clamp<int64_t>(bound - *cursor, 0,
-                          std::min(max_records, index_.size()))));
+  live.reserve(static_cast<size_t>(std::clamp<int64_t>(
+      bound - *cursor, 0, std::min(max_records, index_.size()))));
   int64_t position = *cursor;
   for (; position < bound; ++position) {
     if (static_cast<int64_t>(live.size()) == max_records) break;

@@ -43,10 +43,9 @@ class GroupGradients {
         add_rows_(kernels.add_rows[static_cast<size_t>(RowType::kFloat32)]) {}
 
   void Prefetch(int64_t group) const {
-    internal::PrefetchRecord(
-        reinterpret_cast<const char*>(grads_ +
-                                      groups_.members(group)[0] * dim_),
-        static_cast<size_t>(dim_) * sizeof(float));
+    internal::PrefetchRecord(reinterpret_cast<const char*>(
+                                 grads_ + groups_.members(group)[0] * dim_),
+                             static_cast<size_t>(dim_) * sizeof(float));
   }
 
   // The gradient of `group`: in place, or summed in `sum` (dim elements).
@@ -77,8 +76,7 @@ class GroupGradients {
 
 }  // namespace
 
-float Table::Impl::ClipFactor(const Grouping& groups,
-                              const float* grads,
+float Table::Impl::ClipFactor(const Grouping& groups, const float* grads,
                               const RowOptimizer& optimizer,
                               const ParallelFor& parallel) const {
   Buffer<uint8_t> alive(groups.entries());

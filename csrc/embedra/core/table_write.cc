@@ -21,8 +21,8 @@ using internal::RecordLayout;
 namespace {
 
 uint32_t Saturated(int64_t value) {
-  return static_cast<uint32_t>(std::clamp<int64_t>(
-      value, 0, std::numeric_limits<uint32_t>::max()));
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(value, 0, std::numeric_limits<uint32_t>::max()));
 }
 
 }  // namespace
@@ -40,9 +40,9 @@ Status Table::Impl::Assign(const int64_t* keys, int64_t n, const void* rows,
                   if (only_missing && !is_new) return;
                   if (is_new) WriteInitialSlots(record);
                   const uint32_t* members = groups.members(group);
-                  const uint32_t entry =
-                      only_missing ? members[0]
-                                   : members[groups.count(group) - 1];
+                  const uint32_t entry = only_missing
+                                             ? members[0]
+                                             : members[groups.count(group) - 1];
                   std::memcpy(record + RecordLayout::kRowOffset,
                               source + entry * size, size);
                 });

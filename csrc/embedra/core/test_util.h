@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,11 +15,11 @@
 
 namespace embedra::testing {
 
-#define EMBEDRA_REQUIRE_OK(expression)               \
-  do {                                               \
-    const ::embedra::Status status_ = (expression);  \
-    INFO(status_.message());                         \
-    REQUIRE(status_.ok());                           \
+#define EMBEDRA_REQUIRE_OK(expression)              \
+  do {                                              \
+    const ::embedra::Status status_ = (expression); \
+    INFO(status_.message());                        \
+    REQUIRE(status_.ok());                          \
   } while (false)
 
 inline TableOptions UniformOptions(int64_t dim,
@@ -68,10 +69,10 @@ inline Lookup Find(const Table& table, const std::vector<int64_t>& keys,
                    const ParallelFor& parallel = Serial()) {
   Lookup lookup = MakeLookup(table, keys.size());
   const std::unique_ptr<bool[]> found(new bool[keys.size() + 1]);
-  EMBEDRA_REQUIRE_OK(table.Find(
-      keys.data(), static_cast<int64_t>(keys.size()), MissingRow::kInitial,
-      nullptr, lookup.rows.data(), lookup.positions.data(), found.get(),
-      parallel));
+  EMBEDRA_REQUIRE_OK(table.Find(keys.data(), static_cast<int64_t>(keys.size()),
+                                MissingRow::kInitial, nullptr,
+                                lookup.rows.data(), lookup.positions.data(),
+                                found.get(), parallel));
   lookup.found.assign(found.get(), found.get() + keys.size());
   return lookup;
 }
@@ -89,8 +90,8 @@ inline Lookup FindOrInsert(Table& table, const std::vector<int64_t>& keys,
 
 inline int64_t Remove(Table& table, const std::vector<int64_t>& keys) {
   int64_t removed = -1;
-  EMBEDRA_REQUIRE_OK(table.Remove(
-      keys.data(), static_cast<int64_t>(keys.size()), &removed));
+  EMBEDRA_REQUIRE_OK(
+      table.Remove(keys.data(), static_cast<int64_t>(keys.size()), &removed));
   return removed;
 }
 
@@ -101,6 +102,16 @@ inline RecordBatch ExportAll(const Table& table) {
   EMBEDRA_REQUIRE_OK(table.Export(&cursor, table.size() + 1, &batch));
   CHECK(cursor == table.position_bound());
   return batch;
+}
+
+// The frequency of each key.
+inline std::map<int64_t, int64_t> Frequencies(const Table& table) {
+  const RecordBatch records = ExportAll(table);
+  std::map<int64_t, int64_t> frequencies;
+  for (size_t i = 0; i < records.keys.size(); ++i) {
+    frequencies[records.keys[i]] = records.frequencies[i];
+  }
+  return frequencies;
 }
 
 // `count` keys from `first` on.

@@ -178,7 +178,7 @@ def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
 
 
 def _no_weights() -> tf.Tensor:
-    return tf.zeros((0,), tf.float32)
+    return tf.constant([], tf.float32)
 
 
 def _check_kind(ids: Any, weights: Any, owner: str) -> None:

@@ -10,15 +10,16 @@ from embedra.optimizers import TableVariable
 
 from ._bags import padding_mask, to_bags, without_padding
 from ._reader import RowReader
-from ._saved import check_same_name, checked_default
+from ._saved import checked_default
 from ._shapes import output_shape, output_spec
+from ._table_layer import TableLayer
 
 
 _COMBINERS = ("sum", "mean", "sqrtn")
 
 
 @keras.saving.register_keras_serializable(package="embedra")
-class Embedding(keras.layers.Layer):
+class Embedding(TableLayer):
     """Turns ids into rows of a table that grows as ids appear.
 
     Ids are integers of any width and sign, or strings; there is no vocabulary.
@@ -131,9 +132,7 @@ class Embedding(keras.layers.Layer):
             initial_capacity=initial_capacity,
         )
         self.output_dim = self.table.dim
-        self._initializer_config = table_lib.initializer_config(
-            embeddings_initializer, self.output_dim
-        )
+        self.embeddings_initializer = embeddings_initializer
         self.inference_default = checked_default(
             inference_default, self.output_dim, self.name
         )
@@ -148,32 +147,6 @@ class Embedding(keras.layers.Layer):
         self._reader = RowReader(
             self.table, self.embeddings, self.inference_default
         )
-
-    @property
-    def _owner(self) -> str:
-        return f"Layer {self.name!r}"
-
-    def size(self) -> Any:
-        """Returns the number of ids in the table."""
-        return self.table.size()
-
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Checks the ids' dtype, then calls the layer.
-
-        Args:
-            inputs: Ids; nested lists and NumPy arrays too.
-            *args: See `call`.
-            **kwargs: See `call`.
-
-        Returns:
-            Rows.
-
-        Raises:
-            KeyDtypeError: If ids are floats, also symbolic ones.
-        """
-        inputs = table_lib.to_tensor(inputs, self._owner)
-        table_lib.check_ids(self.table.key_dtype, inputs, self._owner)
-        return super().__call__(inputs, *args, **kwargs)
 
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
@@ -198,13 +171,13 @@ class Embedding(keras.layers.Layer):
             return self._pool(inputs, weights, insert, self.combiner)
         if weights is not None:
             msg = (
-                f"{self._owner} was given `weights`, but has no combiner to "
+                f"{self.owner} was given `weights`, but has no combiner to "
                 'use them. Set combiner="sum", "mean" or "sqrtn".'
             )
             raise ValueError(msg)
         if isinstance(inputs, tf.SparseTensor):
             msg = (
-                f"{self._owner} was given sparse ids, but has no combiner. Set "
+                f"{self.owner} was given sparse ids, but has no combiner. Set "
                 'combiner="sum", "mean" or "sqrtn", or pass '
                 "tf.RaggedTensor.from_sparse(ids)."
             )
@@ -223,7 +196,7 @@ class Embedding(keras.layers.Layer):
     def _pool(
         self, ids: Any, weights: Any, insert: bool | None, combiner: str
     ) -> Any:
-        bags = to_bags(ids, weights, self._owner)
+        bags = to_bags(ids, weights, self.owner)
         if self.mask_zero:
             bags = without_padding(bags)
         keys = self._reader.keys(bags.ids, insert)
@@ -256,6 +229,8 @@ class Embedding(keras.layers.Layer):
             return None
         if isinstance(inputs, tf.RaggedTensor):
             return inputs.with_flat_values(padding_mask(inputs.flat_values))
+        if isinstance(inputs, keras.KerasTensor):
+            return keras.ops.not_equal(inputs, 0)
         return padding_mask(inputs)
 
     def compute_output_shape(
@@ -289,7 +264,7 @@ class Embedding(keras.layers.Layer):
         """
         del training
         if weights is not None and self.combiner is None:
-            msg = f"{self._owner} was given `weights`, but has no combiner."
+            msg = f"{self.owner} was given `weights`, but has no combiner."
             raise ValueError(msg)
         return output_spec(
             inputs,
@@ -305,7 +280,9 @@ class Embedding(keras.layers.Layer):
             **super().get_config(),
             "output_dim": self.output_dim,
             "combiner": self.combiner,
-            "embeddings_initializer": self._initializer_config,
+            "embeddings_initializer": table_lib.initializer_config(
+                self.embeddings_initializer, self.output_dim
+            ),
             "embeddings_regularizer": keras.regularizers.serialize(
                 self.embeddings_regularizer
             ),
@@ -319,25 +296,3 @@ class Embedding(keras.layers.Layer):
             "inference_default": self.inference_default,
             "seed": self.seed,
         }
-
-    def save_own_variables(self, store: Any) -> None:
-        """Writes the table to a Keras weights store, in chunks.
-
-        Args:
-            store: Of Keras.
-        """
-        table_lib.save_to_store(self.table, store)
-
-    def load_own_variables(self, store: Any) -> None:
-        """Replaces the table by the one in a Keras weights store.
-
-        Args:
-            store: Of Keras.
-
-        Raises:
-            ValueError: If there is none, its width or dtypes differ, or it was
-                saved by a layer that was given another name.
-        """
-        header = table_lib.read_header(store, self.table)
-        check_same_name(self, header.name)
-        table_lib.load_from_store(self.table, store)

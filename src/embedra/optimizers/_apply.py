@@ -45,9 +45,11 @@ def apply_gradients(
         UnsupportedOptimizerError: If the optimizer cannot update tables.
     """
     check_supported(optimizer, table.name)
-    positions = tf.reshape(tf.cast(gradients.indices, tf.int64), (-1,))
-    values = tf.reshape(tf.cast(gradients.values, tf.float32), (-1, table.dim))
-    scale = tf.cast(1.0 if scale is None else scale, tf.float32)
+    positions, values = gradients.indices, gradients.values
+    if positions.dtype != tf.int64 or values.dtype != tf.float32:
+        positions = tf.cast(positions, tf.int64)
+        values = tf.cast(values, tf.float32)
+    scale = 1.0 if scale is None else scale
     step = tf.cast(optimizer.iterations, tf.int64) + 1
     decay = _weight_decay(optimizer, variable)
     rule = fused_rule(optimizer)
@@ -73,7 +75,7 @@ def _update_fused(
     positions: tf.Tensor,
     values: tf.Tensor,
     step: tf.Tensor,
-    scale: tf.Tensor,
+    scale: Any,
     decay: float | None,
 ) -> None:
     _ops.table_update(

@@ -2,6 +2,7 @@
 
 import json
 import random
+import uuid
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -60,6 +61,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         # The name that initial rows are drawn with: the name at creation, also
         # after the state is restored into a table of another name.
         self.stream_name = name
+        self._shared_name = f"embedra/{name}/{uuid.uuid4().hex}"
         self.scalars = ScalarStore()
         # Set in the copies that stand for the table in a SavedModel's graph.
         self.exported_from: Any = None
@@ -76,15 +78,28 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         )
 
     def _create_resource(self) -> tf.Tensor:
-        return _ops.anonymous_table(
-            name=self.name,
-            dim=self.dim,
-            dtype=self.dtype,
-            initializer=self.initializer.kind,
-            initializer_parameters=self.initializer.parameters,
-            seed=self.seed,
-            initial_capacity=self.initial_capacity,
-        )
+        arguments: dict[str, Any] = {
+            "name": self.name,
+            "dim": self.dim,
+            "dtype": self.dtype,
+            "initializer": self.initializer.kind,
+            "initializer_parameters": self.initializer.parameters,
+            "seed": self.seed,
+            "initial_capacity": self.initial_capacity,
+        }
+        if tf.executing_eagerly():
+            return _ops.anonymous_table(**arguments)
+        # A graph makes its resources anew in each run, unless they are named.
+        return _ops.table(shared_name=self._shared_name, **arguments)
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        """Never runs: the registered saver comes first.
+
+        It is here since TensorFlow takes objects without it for stateless, and
+        would not report a table that a checkpoint lacks.
+        """
+        msg = f"Table {self.name!r} is saved by its registered saver."
+        raise NotImplementedError(msg)
 
     # How SavedModels rebuild a table (a protocol of tf.Trackable).
 

@@ -128,7 +128,7 @@ class Table(TableResource):
             Of the table's dtype, shape `(dim,)`, or `(0,)` for None.
         """
         if default is None:
-            return tf.zeros((0,), self.dtype)
+            return tf.constant([], self.dtype)
         row = tf.cast(default, self.dtype)
         if row.shape.rank == 1 and row.shape[0] not in (1, self.dim):
             msg = (

@@ -1,0 +1,25 @@
+"""The examples in docstrings do what they say."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import embedra.layers
+import embedra.optimizers
+import embedra.table
+
+
+_PACKAGES = (embedra.layers, embedra.optimizers, embedra.table)
+_MODULES = [
+    f"{package.__name__}.{module.name}"
+    for package in _PACKAGES
+    for module in pkgutil.iter_modules(package.__path__)
+]
+
+
+@pytest.mark.parametrize("name", _MODULES)
+def test_examples(name):
+    failures, _ = doctest.testmod(importlib.import_module(name))
+    assert failures == 0
