@@ -284,3 +284,12 @@ def test_unseeded_layers_differ():
     one, two = Embedding(4), Embedding(4)
     ids = np.arange(3)
     assert (one(ids).numpy() != two(ids).numpy()).all()
+
+
+def test_set_weights_warns_once_that_it_leaves_the_rows():
+    layer = Embedding(2, name="users")
+    layer.table.assign([1], [[1.0, 2.0]])
+    with pytest.warns(UserWarning, match="'users'.*load_weights"):
+        layer.set_weights(layer.get_weights())
+    layer.set_weights(layer.get_weights())
+    assert layer.table.lookup([1]).numpy().tolist() == [[1.0, 2.0]]

@@ -1,5 +1,6 @@
 """TableVariable: how a table appears among a model's trainable variables."""
 
+import warnings
 from typing import Any
 
 import keras
@@ -37,6 +38,7 @@ class TableVariable(keras.Variable):
         self.table = table
         self.optimizer = optimizer
         self.row_constraint = constraint
+        self._has_warned = False
         super().__init__(
             initializer="zeros",
             shape=(0,),
@@ -64,7 +66,8 @@ class TableVariable(keras.Variable):
 
         Args:
             value: `tf.IndexedSlices` of rows of gradients and positions; other
-                values are assigned to the (empty) variable itself.
+                values are assigned to the (empty) variable itself, with a
+                warning that the rows are not in them.
 
         Returns:
             The variable's value.
@@ -73,7 +76,7 @@ class TableVariable(keras.Variable):
             RuntimeError: If no Keras optimizer is calling.
         """
         if not isinstance(value, tf.IndexedSlices):
-            self._refuse_dense(value)
+            self._check_plain_value(value)
             return super().assign(value)
         optimizer = calling_optimizer()
         if optimizer is None:
@@ -113,7 +116,15 @@ class TableVariable(keras.Variable):
         if own is not None:
             own.iterations.assign_add(1)
 
-    def _refuse_dense(self, value: Any) -> None:
+    def _check_plain_value(self, value: Any) -> None:
+        """Tells what assigning a value that is no gradient does not do.
+
+        Args:
+            value: What `set_weights`, or an optimizer, assigns.
+
+        Raises:
+            TypeError: If it is a gradient that was made dense.
+        """
         shape = getattr(value, "shape", ())
         if len(shape) == 2:
             msg = (
@@ -122,3 +133,14 @@ class TableVariable(keras.Variable):
                 "tf.IndexedSlices that the tape gave: transform its `values`."
             )
             raise TypeError(msg)
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"The rows of table {self.table.name!r} are not part of "
+                "get_weights() and set_weights(): they stay as they are. Use "
+                "save_weights() and load_weights(), and in place of "
+                "EarlyStopping(restore_best_weights=True) use "
+                "ModelCheckpoint(save_best_only=True).",
+                UserWarning,
+                stacklevel=3,
+            )
