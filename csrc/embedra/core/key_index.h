@@ -17,8 +17,8 @@
 // half the size of pointers.)
 //
 // Keys themselves live in the records: all 2^64 of them are legal, and the
-// caller compares. An eighth of a bit in 255 tags means that about 3% of the
-// probes look at a record in vain.
+// caller compares. A group of seven entries shares a tag with another key in
+// about 3% of probes, which then look at a record in vain.
 //
 // # Growth
 //

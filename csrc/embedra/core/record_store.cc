@@ -95,6 +95,13 @@ bool RecordStore::SetSlots(const std::vector<SlotSpec>& slots, int64_t bound) {
       from[i] = old;
     }
   }
+  if (layout.slot_begins == layout_.slot_begins &&
+      layout.slot_width == layout_.slot_width &&
+      std::find(from.begin(), from.end(), -1) == from.end() &&
+      std::is_sorted(from.begin(), from.end())) {
+    layout_ = std::move(layout);  // other initial values, at most
+    return true;
+  }
   // Address space for all of it first: the rest cannot fail.
   std::vector<MemoryBlock> segments;
   segments.reserve(segments_.size());

@@ -46,6 +46,26 @@ TEST_CASE("changing slots keeps those of the same name and width") {
         StatusCode::kInvalidArgument);
 }
 
+TEST_CASE("another initial value counts for new records only") {
+  TableOptions options = UniformOptions(2);
+  options.slots = {{"a", 1, 1.0f}, {"b", 1, 2.0f}};
+  const auto table = MakeTable(options);
+  FindOrInsert(*table, {1});
+  std::vector<std::string> dropped;
+  EMBEDRA_REQUIRE_OK(
+      table->SetSlots({{"a", 1, 3.0f}, {"b", 1, 2.0f}}, &dropped));
+  CHECK(dropped.empty());
+  FindOrInsert(*table, {2});
+  const RecordBatch records = ExportAll(*table);
+  CHECK(records.keys == std::vector<int64_t>{1, 2});
+  CHECK(records.slots == std::vector<float>{1.0f, 2.0f, 3.0f, 2.0f});
+  // The same two, in another order.
+  EMBEDRA_REQUIRE_OK(
+      table->SetSlots({{"b", 1, 2.0f}, {"a", 1, 3.0f}}, &dropped));
+  CHECK(dropped.empty());
+  CHECK(ExportAll(*table).slots == std::vector<float>{2.0f, 1.0f, 2.0f, 3.0f});
+}
+
 TEST_CASE("records are read and written by position, gone ones passed over") {
   TableOptions options = UniformOptions(2);
   options.slots = {{"a", 2, 1.0f}, {"b", 1, 2.0f}};

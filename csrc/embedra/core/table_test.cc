@@ -342,15 +342,5 @@ TEST_CASE("bad batches are refused and empty ones do nothing") {
   EMBEDRA_REQUIRE_OK(table->Update({}, nullptr, 0, nullptr, Serial(), nullptr));
 }
 
-// An address-space limit would be shared with the other tests; a capacity that
-// no machine has does the same.
-TEST_CASE("a request that cannot be met fails and changes nothing") {
-  const auto table = MakeTable(4);
-  const Lookup before = FindOrInsert(*table, Range(0, 100));
-  const Status status = table->Reserve(int64_t{1} << 40);
-  CHECK_FALSE(status.ok());
-  CHECK(Find(*table, Range(0, 100)).rows == before.rows);
-}
-
 }  // namespace
 }  // namespace embedra
