@@ -1,6 +1,7 @@
 #include "embedra/core/record_store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -35,6 +36,9 @@ RecordLayout::RecordLayout(int64_t dim, RowType row_type,
     slot_begins.push_back(slot_width);
     slot_width += slot.width;
     slot_initials.resize(static_cast<size_t>(slot_width), slot.initial);
+    if (slot.initial != 0.0f || std::signbit(slot.initial)) {
+      slots_start_at_zero = false;
+    }
   }
   stride = RoundUp(
       slots_offset + static_cast<size_t>(slot_width) * sizeof(float), 8);

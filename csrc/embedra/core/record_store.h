@@ -53,6 +53,7 @@ struct RecordLayout {
   std::vector<SlotSpec> slots;
   std::vector<int64_t> slot_begins;  // first element of each slot
   std::vector<float> slot_initials;  // slot_width elements of a new record
+  bool slots_start_at_zero = true;
 
   RecordLayout() = default;
   RecordLayout(int64_t dim, RowType row_type,

@@ -208,9 +208,9 @@ class Table::Impl {
   using StepFn = void (*)(const internal::StepNumbers&, char* const*,
                           const float* const*, int64_t, float*);
   // Returns how many rows it updated.
-  int64_t ApplyPart(const internal::Grouping& groups, const float* grads,
-                    const internal::StepNumbers& numbers, StepFn step, int part,
-                    float* scratch);
+  int64_t ApplyParts(const internal::Grouping& groups, const float* grads,
+                     const internal::StepNumbers& numbers, StepFn step,
+                     int first_part, int last_part, float* scratch);
   template <typename RowOf>
   Status SumGroups(const internal::Grouping& groups,
                    const internal::Buffer<uint8_t>& alive, int64_t n,

@@ -157,7 +157,6 @@ Status Table::Impl::FindOrInsert(const int64_t* keys, int64_t n, void* rows,
                   if (is_new) {
                     WriteInitialRow(groups.value(group), row,
                                     scratch.data() + shard * options_.dim);
-                    WriteInitialSlots(record);
                   }
                   const uint32_t* members = groups.members(group);
                   const int64_t count = groups.count(group);

@@ -222,7 +222,6 @@ Status Table::Impl::InsertForBags(const Bags& bags,
                  WriteInitialRow(groups.value(group),
                                  record + RecordLayout::kRowOffset,
                                  scratch.data() + shard * options_.dim);
-                 WriteInitialSlots(record);
                }
                const int64_t count = groups.count(group);
                CountLookups(record, static_cast<uint32_t>(count), step);

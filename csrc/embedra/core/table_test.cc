@@ -177,8 +177,11 @@ TEST_CASE("removing counts what was there") {
 
 // Position reuse must not carry over row or slots.
 TEST_CASE("a key that returns starts afresh, at an old position too") {
+  float initial = 0.25f;
+  SUBCASE("slots from 0.25") {}
+  SUBCASE("slots from 0") { initial = 0.0f; }
   TableOptions options = UniformOptions(2);
-  options.slots = {{"momentum", 2, 0.25f}};
+  options.slots = {{"momentum", 2, initial}};
   const auto table = MakeTable(options);
   const Lookup first = FindOrInsert(*table, Range(0, 100));
   const std::vector<float> junk(200, 123.0f);
@@ -191,7 +194,7 @@ TEST_CASE("a key that returns starts afresh, at an old position too") {
   CHECK(table->position_bound() == 100);
   CHECK(again.rows == Find(*MakeTable(options), Range(50, 100)).rows);
   const RecordBatch records = ExportAll(*table);
-  CHECK(records.slots == std::vector<float>(200, 0.25f));
+  CHECK(records.slots == std::vector<float>(200, initial));
   CHECK(records.frequencies == std::vector<int64_t>(100, 1));
 }
 

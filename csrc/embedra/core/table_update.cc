@@ -74,6 +74,39 @@ class GroupGradients {
   void (*add_rows_)(const void* const*, const float*, int64_t, int64_t, float*);
 };
 
+// Walks over the groups of parts [part, last_part).
+class GroupCursor {
+ public:
+  GroupCursor(const Grouping& groups, int part, int last_part)
+      : groups_(groups), part_(part), last_part_(last_part) {
+    Enter();
+  }
+
+  bool done() const { return part_ == last_part_; }
+  int64_t group() const { return group_; }
+  void Next() {
+    if (++group_ < end_) return;
+    ++part_;
+    Enter();
+  }
+
+ private:
+  // Goes to the first group from `part_` on.
+  void Enter() {
+    for (; part_ < last_part_; ++part_) {
+      group_ = groups_.group_begin(part_);
+      end_ = groups_.group_end(part_);
+      if (group_ < end_) return;
+    }
+  }
+
+  const Grouping& groups_;
+  int part_;
+  const int last_part_;
+  int64_t group_ = 0;
+  int64_t end_ = 0;
+};
+
 }  // namespace
 
 float Table::Impl::ClipFactor(const Grouping& groups, const float* grads,
@@ -107,31 +140,34 @@ float Table::Impl::ClipFactor(const Grouping& groups, const float* grads,
   return static_cast<float>(clipnorm / std::max(std::sqrt(total), clipnorm));
 }
 
-int64_t Table::Impl::ApplyPart(const Grouping& groups, const float* grads,
-                               const internal::StepNumbers& numbers,
-                               StepFn step, int part, float* scratch) {
+int64_t Table::Impl::ApplyParts(const Grouping& groups, const float* grads,
+                                const internal::StepNumbers& numbers,
+                                StepFn step, int first_part, int last_part,
+                                float* scratch) {
   const int64_t dim = options_.dim;
   const GroupGradients gradients(groups, grads, dim, kernels_);
   float* const sums = scratch + 2 * dim;
-  const int64_t last = groups.group_end(part);
-  const auto prefetch = [&](int64_t g) {
-    if (g >= last) return;
-    PrefetchPosition(groups.value(g));
-    gradients.Prefetch(g);
+  // The look-ahead runs on over the ends of parts: it would otherwise start
+  // anew, and wait, in each.
+  GroupCursor ahead(groups, first_part, last_part);
+  const auto prefetch = [&] {
+    if (ahead.done()) return;
+    PrefetchPosition(groups.value(ahead.group()));
+    gradients.Prefetch(ahead.group());
+    ahead.Next();
   };
-  int64_t g = groups.group_begin(part);
-  for (int64_t ahead = g; ahead < g + kBlock; ++ahead) prefetch(ahead);
+  for (int i = 0; i < kBlock; ++i) prefetch();
   int64_t applied = 0;
-  while (g < last) {
+  GroupCursor at(groups, first_part, last_part);
+  while (!at.done()) {
     char* records[kBlock];
     const float* values[kBlock];
     int count = 0;
-    const int64_t stop = std::min(g + kBlock, last);
-    for (; g < stop; ++g) {
-      prefetch(g + kBlock);
-      records[count] = LiveRecord(groups.value(g));
+    for (int i = 0; i < kBlock && !at.done(); ++i, at.Next()) {
+      prefetch();
+      records[count] = LiveRecord(groups.value(at.group()));
       if (records[count] == nullptr) continue;
-      values[count] = gradients.Get(g, sums + count * dim);
+      values[count] = gradients.Get(at.group(), sums + count * dim);
       ++count;
     }
     step(numbers, records, values, count, scratch);
@@ -168,11 +204,8 @@ Status Table::Impl::Update(const RowOptimizer& optimizer,
   std::atomic<int64_t> applied{0};
   parallel(groups.parts(), cost, [&](int64_t begin, int64_t end) {
     const ScratchPool::Piece piece(scratch);
-    int64_t count = 0;
-    for (int part = static_cast<int>(begin); part < end; ++part) {
-      count += ApplyPart(groups, grads, numbers, step, part, piece.data());
-    }
-    applied += count;
+    applied += ApplyParts(groups, grads, numbers, step, static_cast<int>(begin),
+                          static_cast<int>(end), piece.data());
   });
   updates_.fetch_add(applied, std::memory_order_relaxed);
   stale_gradients_.fetch_add(groups.num_groups() - applied,

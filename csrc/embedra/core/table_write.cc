@@ -38,7 +38,6 @@ Status Table::Impl::Assign(const int64_t* keys, int64_t n, const void* rows,
   return Upsert(groups, /*all_absent=*/false, parallel,
                 [&](int, int64_t group, uint32_t, char* record, bool is_new) {
                   if (only_missing && !is_new) return;
-                  if (is_new) WriteInitialSlots(record);
                   const uint32_t* members = groups.members(group);
                   const uint32_t entry = only_missing
                                              ? members[0]
@@ -67,7 +66,6 @@ Status Table::Impl::Accumulate(const int64_t* keys, int64_t n,
         float* sum = scratch.data() + shard * dim;
         if (is_new) {
           initializer_.Fill(groups.value(group), sum);
-          WriteInitialSlots(record);
         } else {
           to_float(row, dim, sum);
         }

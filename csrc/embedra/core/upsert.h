@@ -23,8 +23,8 @@ namespace embedra {
 
 // Calls `visit(shard, group, position, record, is_new)` once for each distinct
 // key, from several threads, but from one at a time for a shard. A new record
-// has its header; `visit` writes row and slots. With `all_absent` the caller
-// knows that no key is there.
+// has its header and its initial slots; `visit` writes the row. With
+// `all_absent` the caller knows that no key is there.
 //
 // PRECONDITION: the caller holds the write lock.
 template <typename Visit>
@@ -37,6 +37,10 @@ Status Table::Impl::Upsert(const internal::Grouping& keys, bool all_absent,
 
   UpsertPlan plan;
   Locate(keys, all_absent, &plan, parallel);
+  // Records that were never used are zero: slots that start so are left alone.
+  const int64_t blank_from = layout().slots_start_at_zero
+                                 ? allocator_.bound()
+                                 : int64_t{KeyIndex::kNone};
   Status status = MakeRoom(&plan, parallel);
   if (!status.ok()) return status;
 
@@ -51,7 +55,7 @@ Status Table::Impl::Upsert(const internal::Grouping& keys, bool all_absent,
           if (ahead == KeyIndex::kNone) {
             index_.Prefetch(HashKey(keys.value(g + kAhead)));
           } else {
-            internal::PrefetchRecord(store_.Record(ahead), layout().stride);
+            PrefetchPosition(ahead);
           }
         }
         uint32_t position = plan.located[g];
@@ -63,6 +67,7 @@ Status Table::Impl::Upsert(const internal::Grouping& keys, bool all_absent,
         char* record = store_.Record(position);
         if (is_new) {
           internal::HeaderOf(record) = {keys.value(g), 0, 0, /*live=*/1, 0};
+          if (position < blank_from) WriteInitialSlots(record);
         }
         visit(shard, g, position, record, is_new);
       }
