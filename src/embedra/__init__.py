@@ -7,10 +7,14 @@ asked for.
 
 from importlib.metadata import version as _version
 
+from ._checks import check_keras_backend as _check_keras_backend
 from ._env import quiet_start_up as _quiet_start_up
 
 
 with _quiet_start_up():
+    import keras as _keras
+
+    _check_keras_backend(_keras.config.backend())
     from . import layers as layers, optimizers as optimizers, table as table
     from .optimizers import (
         DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,

@@ -64,3 +64,21 @@ def check_same_length(**lists: Sized) -> int:
         msg = f"{wanted} must have the same length. Received: {given}."
         raise ValueError(msg)
     return next(iter(lengths.values()))
+
+
+def check_keras_backend(found: str) -> None:
+    """Raises unless Keras runs on TensorFlow.
+
+    Args:
+        found: Keras's backend, as `keras.config.backend()` gives it.
+
+    Raises:
+        ImportError: If it is another.
+    """
+    if found != "tensorflow":
+        msg = (
+            f"Embedra needs Keras on TensorFlow, but its backend is {found!r}. "
+            "Set the environment variable KERAS_BACKEND=tensorflow, or "
+            '"backend": "tensorflow" in ~/.keras/keras.json.'
+        )
+        raise ImportError(msg)

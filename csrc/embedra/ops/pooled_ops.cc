@@ -220,13 +220,13 @@ class TablePooledGradientOp : public TableListKernel {
     }
 
     const ParallelFor parallel = DeviceParallelFor(ctx);
-    std::vector<SummedGradients> gradients(tables.size());
-    TF_RETURN_IF_ERROR(ForEachTable(ctx, tables.size(), cost_ns, [&](int i) {
+    GradientOutputs outputs;
+    TF_RETURN_IF_ERROR(outputs.Init(ctx, "unique", "values"));
+    return ForEachTable(ctx, tables.size(), cost_ns, [&](int i) {
       return ToAbsl(tables[i].PooledGradient(
           bags[i], Data<int64_t>(positions[i]), Data<float>(grads[i]),
-          &gradients[i].unique, &gradients[i].sums, parallel));
-    }));
-    return SetGradientOutputs(ctx, tables, gradients, "unique", "values");
+          outputs.For(i, tables[i].dim()), parallel));
+    });
   }
 
  private:

@@ -3,26 +3,27 @@
 #ifndef EMBEDRA_OPS_SUMMED_GRADIENTS_H_
 #define EMBEDRA_OPS_SUMMED_GRADIENTS_H_
 
-#include <vector>
-
 #include "absl/status/status.h"
-#include "embedra/ops/table_kernel.h"
+#include "embedra/core/table.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace embedra {
 
-// What the core hands back for one table.
-struct SummedGradients {
-  std::vector<int64_t> unique;  // positions, (u)
-  std::vector<float> sums;      // (u x dim)
-};
+// The output lists `unique` (of shapes [u]) and `sums` (of shapes [u, dim]),
+// one entry for each table, which the core fills in place.
+class GradientOutputs {
+ public:
+  absl::Status Init(tensorflow::OpKernelContext* ctx, const char* unique,
+                    const char* sums);
 
-// Copies `gradients`, one for each table, to the output lists `unique` (of
-// shapes [u]) and `sums` (of shapes [u, dim]).
-absl::Status SetGradientOutputs(tensorflow::OpKernelContext* ctx,
-                                const TableList& tables,
-                                const std::vector<SummedGradients>& gradients,
-                                const char* unique, const char* sums);
+  // Where the core puts the gradients of table `i`, which is `dim` wide. May be
+  // used for several tables at once.
+  GradientOutput For(int i, int64_t dim);
+
+ private:
+  tensorflow::OpOutputList unique_;
+  tensorflow::OpOutputList sums_;
+};
 
 }  // namespace embedra
 

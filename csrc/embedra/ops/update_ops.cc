@@ -224,13 +224,13 @@ class TableDeduplicateOp : public TableListKernel {
       TF_RETURN_IF_ERROR(CheckGradients(tables[i], positions[i], grads[i]));
       cost_ns += RowsCostNs(positions[i].NumElements(), tables[i].dim());
     }
-    std::vector<SummedGradients> gradients(tables.size());
-    TF_RETURN_IF_ERROR(ForEachTable(ctx, tables.size(), cost_ns, [&](int i) {
+    GradientOutputs outputs;
+    TF_RETURN_IF_ERROR(outputs.Init(ctx, "unique", "sums"));
+    return ForEachTable(ctx, tables.size(), cost_ns, [&](int i) {
       return ToAbsl(tables[i].Deduplicate(
           Data<int64_t>(positions[i]), positions[i].NumElements(),
-          Data<float>(grads[i]), &gradients[i].unique, &gradients[i].sums));
-    }));
-    return SetGradientOutputs(ctx, tables, gradients, "unique", "sums");
+          Data<float>(grads[i]), outputs.For(i, tables[i].dim())));
+    });
   }
 };
 

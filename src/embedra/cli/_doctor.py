@@ -19,6 +19,14 @@ from embedra.layers import Embedding
 from ._console import console, quiet_tensorflow
 
 
+# By the core's kernel set; see csrc/embedra/core/CMakeLists.txt.
+_FEATURES = {
+    "baseline": "those of every processor of its kind (baseline kernels)",
+    "avx2": "AVX2, F16C (avx2 kernels)",
+    "avx512": "AVX-512 F, DQ, BW, VL, F16C (avx512 kernels)",
+}
+
+
 def doctor() -> None:
     """Shows versions and checks that a lookup and an update are right."""
     quiet_tensorflow()
@@ -45,7 +53,7 @@ def _versions() -> Listing:
         "Python": platform.python_version(),
         "Compiler": build.compiler,
         "Compiler flags": build.flags,
-        "CPU features": build.kernel_set,
+        "CPU features used": _FEATURES[build.kernel_set],
     }
     listing = Listing(show_header=False, box=None)
     for name, value in rows.items():
