@@ -51,6 +51,17 @@ A new table at every execution, which lives as long as its handle.
 
 #undef EMBEDRA_TABLE_ATTRS
 
+REGISTER_OP("EmbedraTableClose")
+    .Input("table: resource")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+    .Doc(R"doc(
+Gives a table's memory back. Every later use of the table is an error.
+
+Functions traced over a table hold its handle, and TensorFlow may keep them long
+after the table's owner is gone.
+)doc");
+
 class TableHandleOp : public tensorflow::ResourceOpKernel<TableResource> {
  public:
   explicit TableHandleOp(OpKernelConstruction* ctx) : ResourceOpKernel(ctx) {
@@ -92,11 +103,26 @@ class AnonymousTableOp : public tensorflow::OpKernel {
   TableOptions options_;
 };
 
+class TableCloseOp : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* ctx) override {
+    tensorflow::core::RefCountPtr<TableResource> resource;
+    OP_REQUIRES_OK(ctx,
+                   tensorflow::LookupResource(
+                       ctx, tensorflow::HandleFromInput(ctx, 0), &resource));
+    OP_REQUIRES_OK(ctx, resource->Close());
+  }
+};
+
 REGISTER_KERNEL_BUILDER(Name("EmbedraTable").Device(tensorflow::DEVICE_CPU),
                         TableHandleOp);
 REGISTER_KERNEL_BUILDER(
     Name("EmbedraAnonymousTable").Device(tensorflow::DEVICE_CPU),
     AnonymousTableOp);
+REGISTER_KERNEL_BUILDER(
+    Name("EmbedraTableClose").Device(tensorflow::DEVICE_CPU), TableCloseOp);
 
 }  // namespace
 }  // namespace embedra

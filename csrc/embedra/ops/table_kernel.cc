@@ -18,6 +18,7 @@ absl::Status TableList::Find(OpKernelContext* ctx) {
     TF_RETURN_IF_ERROR(tensorflow::LookupResource(
         ctx, handles[i].scalar<tensorflow::ResourceHandle>()(),
         &resources_[i]));
+    TF_RETURN_IF_ERROR(resources_[i]->CheckOpen());
   }
   return absl::OkStatus();
 }
@@ -53,6 +54,7 @@ void TableKernel::Compute(OpKernelContext* ctx) {
   tensorflow::core::RefCountPtr<TableResource> resource;
   OP_REQUIRES_OK(ctx, tensorflow::LookupResource(
                           ctx, tensorflow::HandleFromInput(ctx, 0), &resource));
+  OP_REQUIRES_OK(ctx, resource->CheckOpen());
   OP_REQUIRES_OK(ctx, CheckTableMatches(resource->table(), dim_, dtype_));
   OP_REQUIRES_OK(ctx, Run(ctx, resource->table()));
 }

@@ -8,6 +8,7 @@
 #include "embedra/ops/status_convert.h"
 
 namespace embedra {
+
 absl::Status ParseInitializer(absl::string_view name,
                               InitializerSpec::Kind* kind) {
   if (name == "constant") {
@@ -33,6 +34,20 @@ absl::Status TableResource::Create(const TableOptions& options,
   TF_RETURN_IF_ERROR(ToAbsl(Table::Create(options, &table)));
   *resource = new TableResource(std::move(table));
   return absl::OkStatus();
+}
+
+absl::Status TableResource::Close() {
+  closed_ = true;
+  return ToAbsl(table_->Clear());
+}
+
+absl::Status TableResource::CheckOpen() const {
+  if (!closed_) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Table '", table_->options().name,
+      "' was deleted: the layer or embedra.Table that owned it is gone. Keep a "
+      "reference to the owner for as long as functions made from it are "
+      "used."));
 }
 
 std::string TableResource::DebugString() const {

@@ -3,6 +3,7 @@
 #ifndef EMBEDRA_OPS_TABLE_RESOURCE_H_
 #define EMBEDRA_OPS_TABLE_RESOURCE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,13 @@ class TableResource : public tensorflow::ResourceBase {
 
   Table& table() { return *table_; }
 
+  // Gives the memory back although handles remain, as the functions that were
+  // traced over a table may hold one for ever. From then on it is an error to
+  // use the table.
+  absl::Status Close();
+  // Returns an error if the table is closed.
+  absl::Status CheckOpen() const;
+
   std::string DebugString() const override;
   int64_t MemoryUsed() const override;
 
@@ -30,6 +38,7 @@ class TableResource : public tensorflow::ResourceBase {
       : table_(std::move(table)) {}
 
   std::unique_ptr<Table> table_;
+  std::atomic<bool> closed_{false};
 };
 
 // The initializer of that name; see the op definitions in handle_ops.cc.

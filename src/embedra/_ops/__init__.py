@@ -9,7 +9,11 @@ from ._edit_ops import (
     table_reserve as table_reserve,
     table_size as table_size,
 )
-from ._handle_ops import anonymous_table as anonymous_table, table as table
+from ._handle_ops import (
+    anonymous_table as anonymous_table,
+    table as table,
+    table_close as table_close,
+)
 from ._library import BuildInfo as BuildInfo, build_info as build_info
 from ._lookup_ops import (
     TableLookup as TableLookup,

@@ -89,3 +89,12 @@ def anonymous_table(
         seed=seed,
         initial_capacity=initial_capacity,
     )
+
+
+def table_close(table: Tensor) -> None:
+    """Gives a table's memory back; every later use of it is an error.
+
+    Args:
+        table: An eager table handle.
+    """
+    native_ops.embedra_table_close(table=table)

@@ -230,6 +230,10 @@ class Embedding(TableLayer):
         if isinstance(inputs, tf.RaggedTensor):
             return inputs.with_flat_values(padding_mask(inputs.flat_values))
         if isinstance(inputs, keras.KerasTensor):
+            # Keras cannot compare strings symbolically. Layers that are told of
+            # no mask take the one of the ids when they are called.
+            if inputs.dtype == "string":
+                return None
             return keras.ops.not_equal(inputs, 0)
         return padding_mask(inputs)
 

@@ -9,7 +9,9 @@ also carries a traced form for loaders without Python; there the number of
 chunks is that of the table when it is exported.
 """
 
+import functools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -18,15 +20,13 @@ from embedra import _ops
 
 from ._records import Records
 from ._resource import CHUNK_SIZE
+from ._restore import replace_state, set_layout
 from ._state import (
     COLUMNS,
     TableHeader,
-    begin_restore,
     check_fits,
     header_of,
     pending_gradients,
-    restore_pending_gradients,
-    set_layout,
 )
 from ._table import Table
 
@@ -98,7 +98,10 @@ def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
     if not tf.executing_eagerly():
         for path, table in tables.items():
             set_layout(table, header_of(table))
-            _restore_chunks(table, path, merged_prefix, _chunk_count(table))
+            chunks = _chunk_count(table)
+            for records in _read_chunks(table, path, merged_prefix, chunks):
+                rows = tf.ensure_shape(records.rows, (None, table.dim))
+                table.import_records(records._replace(rows=rows))
         return
     headers = {}
     for path, table in tables.items():
@@ -107,7 +110,6 @@ def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
         source = f"checkpoint {merged_prefix.numpy().decode()}"
         check_fits(table, headers[path], source)
     for path, table in tables.items():
-        begin_restore(table, headers[path])
         chunks, keys, gradients = _read(
             merged_prefix,
             {
@@ -116,8 +118,14 @@ def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
                 f"{path}/pending_gradients": tf.float32,
             },
         )
-        _restore_chunks(table, path, merged_prefix, int(chunks))
-        restore_pending_gradients(table, keys, gradients)
+        replace_state(
+            table,
+            headers[path],
+            functools.partial(
+                _read_chunks, table, path, merged_prefix, int(chunks)
+            ),
+            (keys, gradients),
+        )
 
 
 def _originals(tables: dict[str, Table]) -> dict[str, Table]:
@@ -128,15 +136,12 @@ def _originals(tables: dict[str, Table]) -> dict[str, Table]:
     return {path: table.origin for path, table in tables.items()}
 
 
-def _restore_chunks(
+def _read_chunks(
     table: Table, path: str, prefix: tf.Tensor, chunks: int
-) -> None:
+) -> Iterator[Records]:
     dtypes = (tf.int64, table.dtype, tf.float32, tf.int64, tf.int64)
     for chunk in range(chunks):
-        names = _named(path, chunk, dtypes)
-        columns = _read(prefix, names)
-        columns[1] = tf.ensure_shape(columns[1], (None, table.dim))
-        table.import_records(Records(*columns))
+        yield Records(*_read(prefix, _named(path, chunk, dtypes)))
 
 
 def _named(path: str, chunk: int, columns: Any) -> dict[str, Any]:

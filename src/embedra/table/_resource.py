@@ -2,10 +2,11 @@
 
 import json
 import random
+import threading
 import uuid
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 import tensorflow as tf
 from google.protobuf import wrappers_pb2  # type: ignore[import-untyped]
@@ -69,7 +70,13 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         self.companions: MutableMapping[Any, Any] = WeakKeyDictionary()
         with tf.init_scope():
             # The resource is made when the handle is first asked for.
-            self.resource_handle  # noqa: B018
+            handle = self.resource_handle
+        # TensorFlow may keep functions, and with them the handle, long after
+        # the model is gone; the memory goes with the table.
+        self._closing: Any = None
+        if hasattr(handle, "numpy"):
+            self._closing = finalize(self, _close, handle)
+            self._closing.atexit = False
 
     def __repr__(self) -> str:
         return (
@@ -133,7 +140,11 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         del kwargs
         config = wrappers_pb2.StringValue()
         proto.Unpack(config)
-        return cls(**json.loads(config.value))
+        table = cls(**json.loads(config.value))
+        # Signatures of a SavedModel work on when the loaded object is dropped.
+        if table._closing is not None:
+            table._closing.detach()
+        return table
 
     def _add_trackable_child(self, name: str, value: Any) -> None:
         """Leaves out the saved functions: the class itself has them."""
@@ -262,6 +273,16 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
             records.frequencies,
             records.last_steps,
         )
+
+
+def _close(handle: tf.Tensor) -> None:
+    # A collection may come at any time: also while a function is traced, which
+    # the scope leaves, or a TF1 graph is built, which only a new thread does.
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            _ops.table_close(handle)
+            return
+    threading.Thread(target=_ops.table_close, args=(handle,)).start()
 
 
 def number(value: tf.Tensor) -> Any:

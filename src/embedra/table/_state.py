@@ -136,41 +136,6 @@ def check_fits(table: Table, header: TableHeader, source: str) -> None:
         raise ValueError(msg)
 
 
-def set_layout(table: Table, header: TableHeader) -> None:
-    """Empties a table and sets slots, clock and initial rows.
-
-    Args:
-        table: A table that the state fits.
-        header: Header of the state.
-    """
-    table.clear()
-    table.set_slots(header.slots)
-    _ops.table_set_initializer(
-        table.resource_handle,
-        header.stream_name,
-        header.initializer,
-        list(header.parameters),
-        header.seed,
-    )
-    _ops.table_set_step(table.resource_handle, header.step)
-
-
-def begin_restore(table: Table, header: TableHeader) -> None:
-    """Empties a table and sets everything but its records.
-
-    Args:
-        table: A table that the state fits.
-        header: Header of the state.
-    """
-    set_layout(table, header)
-    table.initializer = dataclasses.replace(
-        table.initializer, kind=header.initializer, parameters=header.parameters
-    )
-    table.seed = header.seed
-    table.stream_name = header.stream_name
-    table.scalars.restore(header.scalars)
-
-
 def pending_gradients(table: Table) -> tuple[Any, Any]:
     """Reads gradients that are accumulated for a step still to come.
 
@@ -188,29 +153,6 @@ def pending_gradients(table: Table) -> tuple[Any, Any]:
     return (
         tf.boolean_mask(keys, alive).numpy(),
         tf.boolean_mask(gradients, alive).numpy(),
-    )
-
-
-def restore_pending_gradients(table: Table, keys: Any, gradients: Any) -> None:
-    """Accumulates saved gradients, in place of those that are pending.
-
-    Args:
-        table: The table, with its records restored.
-        keys: As `pending_gradients` gives them.
-        gradients: As `pending_gradients` gives them.
-    """
-    _ops.table_take_gradients(table.resource_handle, dim=table.dim)
-    found = _ops.table_lookup(
-        [table.resource_handle],
-        [table.resource_handle],
-        [keys],
-        [table.default_row(None)],
-        dims=[table.dim],
-        dtype=table.dtype,
-        insert=False,
-    )
-    _ops.table_accumulate_gradients(
-        table.resource_handle, found.positions[0], gradients
     )
 
 

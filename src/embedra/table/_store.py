@@ -1,20 +1,19 @@
 """A table in a Keras weights store (`.keras`, `.weights.h5`)."""
 
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 import numpy as np
 
 from ._records import Records
+from ._restore import replace_state
 from ._state import (
     COLUMNS,
     TableHeader,
-    begin_restore,
     check_fits,
     from_file_columns,
     header_of,
     pending_gradients,
-    restore_pending_gradients,
     to_file_columns,
 )
 from ._table import Table
@@ -78,12 +77,20 @@ def load_from_store(table: Table, store: MutableMapping[str, Any]) -> None:
     Raises:
         ValueError: If there is no state, or it does not fit.
     """
-    begin_restore(table, read_header(store, table))
-    for chunk in range(int(np.asarray(store["chunks"]))):
-        table.import_records(_chunk(store, chunk, table.dtype))
-    restore_pending_gradients(
-        table, *(np.asarray(store[name]) for name in _PENDING)
-    )
+    header = read_header(store, table)
+    chunks = int(np.asarray(store["chunks"]))
+    if chunks < 0:
+        msg = (
+            f"The saved state of table {header.name!r} is damaged: it counts "
+            f"{chunks} chunks. The table is left as it was."
+        )
+        raise ValueError(msg)
+    keys, gradients = (np.asarray(store[name]) for name in _PENDING)
+
+    def read_chunks() -> Iterator[Records]:
+        return (_chunk(store, chunk, table.dtype) for chunk in range(chunks))
+
+    replace_state(table, header, read_chunks, (keys, gradients))
 
 
 def _chunk(store: MutableMapping[str, Any], chunk: int, dtype: str) -> Records:
