@@ -29,6 +29,14 @@ def test_quick_demo_does_the_whole_job(tmp_path):
     assert not re.search(r"(src|href)='?\"?http", report)
 
 
+def test_demo_that_cannot_write_ends_with_one_message(tmp_path):
+    path = tmp_path / "file"
+    path.touch()
+    result = CliRunner().invoke(app, ["demo", f"--output={path}"])
+    assert result.exit_code == 1
+    assert "file: cannot be written to (File exists)" in result.output
+
+
 def test_doctor_passes_and_shows_versions():
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output

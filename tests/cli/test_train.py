@@ -159,6 +159,77 @@ def test_empty_file_ends_with_one_message(invoke, tmp_path):
     assert "empty.csv: the file is empty" in result.output
 
 
+def test_brackets_in_data_and_names_are_printed_as_they_are(invoke, log):
+    log = log.rename(log.with_name("[b]log.csv"))
+    log.write_text(log.read_text() + "[/b],2,s1,a1\n")
+    result = invoke(command(log, "--epochs=1", "--on-error=skip"))
+    assert result.exit_code == 0, result.output
+    assert "[b]log.csv:1002: column 'click' is '[/b]'" in result.output
+
+
+def test_columns_of_odd_names_are_shown_as_the_file_names_them(invoke, log):
+    log.write_text(log.read_text().replace("ad", "numeric", 1))
+    log.write_text(log.read_text().replace("site", "user id", 1))
+    names = "--categorical-columns=user id,numeric"
+    result = invoke(command(log, "--epochs=1", names))
+    assert result.exit_code == 0, result.output
+    assert "(user id 10, numeric 10)" in result.output
+
+
+@pytest.mark.parametrize("option", ["--export", "--checkpoint-dir"])
+def test_folder_that_cannot_be_made_ends_before_training(invoke, log, option):
+    result = invoke(command(log, f"{option}={log}"))
+    assert result.exit_code == 1
+    assert f"{log}: cannot be written to (File exists)" in result.output
+    assert "epoch" not in result.output
+
+
+def test_columns_that_make_no_model_end_with_one_message(invoke, log):
+    result = invoke(command(log, "--categorical-columns="))
+    assert result.exit_code == 1
+    assert "Error: A model needs one categorical column" in result.output
+
+
+def test_rows_of_one_label_are_warned_of(invoke, log, tmp_path):
+    lines = log.read_text().splitlines()
+    test = tmp_path / "test.csv"
+    test.write_text("\n".join([lines[0], *(f"0,1,s{i},a" for i in range(9))]))
+    result = invoke(command(log, "--epochs=1", f"--test={test}"))
+    assert result.exit_code == 0, result.output
+    assert "Warning: All labels of the test rows are equal" in result.output
+
+
+def _empty_settings(state):
+    (state / "settings.json").write_text("")
+
+
+def _no_best(state):
+    (state / "best.weights.h5").unlink()
+
+
+def _damaged_best(state):
+    (state / "best.weights.h5").write_bytes(b"x")
+
+
+def _truncated_data(state):
+    for path in state.glob("*.data-*"):
+        path.write_bytes(path.read_bytes()[:100])
+
+
+@pytest.mark.parametrize(
+    "damage", [_empty_settings, _no_best, _damaged_best, _truncated_data]
+)
+def test_damaged_checkpoint_ends_with_advice(invoke, log, tmp_path, damage):
+    state = tmp_path / "state"
+    options = ("--epochs=1", f"--checkpoint-dir={state}")
+    assert invoke(command(log, *options)).exit_code == 0
+    damage(state)
+    result = invoke(command(log, *options))
+    assert result.exit_code == 1
+    assert "give another --checkpoint-dir to begin anew" in result.output
+    assert "Traceback" not in result.output
+
+
 @pytest.mark.multiprocess
 def test_sigterm_saves_and_says_how_to_go_on(log, tmp_path):
     log.write_text(log.read_text() + log.read_text().split("\n", 1)[1] * 200)

@@ -75,6 +75,10 @@ def test_compressed_file_reads_like_a_plain_one(write):
         ("a,1,two,x\n", "column 'age' is 'two', expected a finite number"),
         ("a,1,inf,x\n", "column 'age' is 'inf', expected a finite number"),
         ("a,1,1e39,x\n", "column 'age' is '1e39', expected a finite number"),
+        ('a,1,2,"x\n', "a quote is not closed on its line"),
+        ('a,1,"2,x\n', "a quote is not closed on its line"),
+        ('"\n', "a quote is not closed on its line"),
+        ('a,1,2,"x""\r\n', "a quote is not closed on its line"),
     ],
 )
 def test_malformed_line_is_named_or_left_out(write, line, reason):
@@ -110,6 +114,61 @@ def test_line_numbers_hold_across_blocks_of_the_parser(write):
     assert shown == [12, 11_002]
 
 
+def test_value_broken_over_lines_is_malformed_lines_of_its_own(write):
+    path = write(HEADER + GOOD + 'a,1,2,"x\ny"\n' + GOOD + "a,7,2,x\n")
+    block, report = read(path, on_error="skip")
+    assert (len(block), report.malformed) == (4, 3)
+    shown = [text.split(":", 1)[1] for text in report.examples]
+    assert shown[0] == "4: a quote is not closed on its line"
+    assert shown[1] == "5: 1 columns, expected 4"
+    assert shown[2].startswith("8: column 'click' is '7'")
+
+
+def test_quote_within_a_value_is_part_of_it(write):
+    block, _ = read(write(HEADER + '5" wide,1,2,"say ""x"", y"\n'))
+    expected = string_ids(['5" wide', 'say "x", y'])
+    np.testing.assert_array_equal(block.categorical[0], expected)
+
+
+def test_open_quotes_are_found_in_every_block_of_the_parser(write):
+    filler = "x" * 1000
+    lines = [f'"{filler}",1,2,x\n', f"{filler},1,2,x\n"] * 6_000
+    wrong = [10, 4_200, 4_201, 11_999]
+    for i in wrong:
+        lines[i] = f'a,1,2,"{filler}\n'
+    block, report = read(write(HEADER + "".join(lines)), on_error="skip")
+    assert len(block) == 12_000 - len(wrong)
+    shown = [int(text.split(":")[1]) for text in report.examples]
+    assert shown == [i + 2 for i in wrong]
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n", "\r\n\r\n", ""])
+def test_blank_lines_at_the_end_are_no_rows(write, end):
+    _, report = read(write(HEADER + GOOD.rstrip() + end))
+    assert (report.rows, report.malformed) == (2, 0)
+
+
+def test_lone_carriage_returns_as_line_ends_are_refused(write):
+    path = write((HEADER + GOOD).replace("\n", "\r"))
+    with pytest.raises(DataError, match=r"log\.csv: .*carriage return"):
+        read(path)
+
+
+def test_header_with_an_open_quote_is_refused(write):
+    with pytest.raises(DataError, match=r"log\.csv:1: cannot be split"):
+        read(write('"' + HEADER + GOOD))
+
+
+def test_damaged_compressed_file_is_named(write):
+    packed = gzip.compress((HEADER + GOOD * 20_000).encode())
+    with pytest.raises(DataError, match=r"log\.csv\.gz: cannot be"):
+        read(write(packed[:-20], "log.csv.gz"))
+    with pytest.raises(DataError, match=r"log\.csv\.gz: cannot be"):
+        read(write(HEADER + GOOD, "log.csv.gz"))
+    with pytest.raises(DataError, match=r"log\.csv: is packed by gzip"):
+        read(write(packed))
+
+
 @pytest.mark.parametrize("text", ["", "\n", "\n\n"])
 def test_empty_file_is_refused(write, text):
     with pytest.raises(DataError, match=r"log\.csv: the file is empty"):
@@ -120,6 +179,11 @@ def test_empty_file_is_refused(write, text):
 def test_file_without_a_usable_row_is_refused(write, text):
     with pytest.raises(DataError, match=r"log\.csv: "):
         read(write(text), on_error="skip")
+
+
+def test_header_that_names_a_column_twice_is_refused(write):
+    with pytest.raises(DataError, match=r"log\.csv: more than one.*'ad'"):
+        ClickReader(write("ad," + HEADER + "z,a,1,2,x\n"), "csv", COLUMNS)
 
 
 def test_missing_file_and_folder_are_refused(tmp_path):

@@ -1,8 +1,11 @@
 """The click models: shapes, configuration, saving, learning."""
 
+import gc
+
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from embedra.models import dcn_v2, dlrm
 
@@ -86,6 +89,32 @@ def test_saved_model_predicts_the_same(build, rng, tmp_path):
         loaded.predict(features, verbose=0),
         model.predict(features, verbose=0),
     )
+
+
+ODD = ("user id", "user_id", "\u00fcn\u00efcode", "click:x", "a/b", "[x]")
+CLASHING = ("numeric", "ad_table", "ad", "features", "click", "deep_0", "", "_")
+
+
+@pytest.mark.parametrize("names", [ODD, CLASHING], ids=["odd", "clashing"])
+@pytest.mark.filterwarnings("ignore:When providing `inputs` as a dict")
+def test_columns_may_have_any_name(build, rng, names, tmp_path):
+    model = build(("top_0", "x y"), names, dim=2, dropout=0.1)
+    rows = np.arange(8)
+    features = {name: rows + i for i, name in enumerate(names)}
+    numbers = rng.normal(size=(2, 8)).astype(np.float32)
+    features |= {"top_0": numbers[0], "x y": numbers[1]}
+    model.compile("adam", "binary_crossentropy")
+    model.fit(features, rows % 2, verbose=0)
+    expected = model.predict(features, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.predict(features, verbose=0), expected)
+    # Tables of earlier tests must not be finalized while a graph is traced.
+    gc.collect()
+    model.export(str(tmp_path / "exported"), verbose=False)
+    exported = tf.saved_model.load(str(tmp_path / "exported"))
+    tensors = {name: tf.constant(v) for name, v in features.items()}
+    np.testing.assert_allclose(exported.serve(tensors), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("names", [(), ("age",), ("ad", "ad")])

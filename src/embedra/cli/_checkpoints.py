@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,20 @@ from ._console import UsageError
 
 
 _SETTINGS_FILE = "settings.json"
+_ADVICE = (
+    "The folder is damaged or of another model: restore it from a copy, or "
+    "give another --checkpoint-dir to begin anew."
+)
+# TensorFlow's reader of checkpoints has Python's errors for damaged files.
+_RESTORE_ERRORS = (
+    AssertionError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    tf.errors.OpError,
+)
 
 
 class TrainingStopped(Exception):  # noqa: N818 - a request, not an error
@@ -95,16 +110,29 @@ class TrainingCheckpoint:
             return False
         try:
             self._checkpoint.restore(latest).assert_consumed()
-        except (AssertionError, ValueError, tf.errors.OpError) as error:
-            msg = f"{latest}: cannot be restored into this model: {error}"
+        except _RESTORE_ERRORS as error:
+            msg = f"{latest}: cannot be restored: {error}. {_ADVICE}"
             raise UsageError(msg) from error
+        if self._best_epoch > 0 and not self._best_path.is_file():
+            msg = f"{self._best_path} is missing. {_ADVICE}"
+            raise UsageError(msg)
         return True
 
     def save(self, epoch: int, step: int) -> None:
-        """Writes the state at a place."""
+        """Writes the state at a place.
+
+        Raises:
+            UsageError: If it cannot be written.
+        """
         self._epoch.assign(epoch)
         self._step.assign(step)
-        self._manager.save()
+        try:
+            self._manager.save()
+        except tf.errors.OpError as error:
+            msg = (
+                f"{self.directory}: the state cannot be saved: {error.message}"
+            )
+            raise UsageError(msg) from error
 
     def keep_best(self, epoch: int, auc: float) -> bool:
         """Keeps the model's weights if no epoch before had this AUC.
@@ -116,7 +144,9 @@ class TrainingCheckpoint:
         Returns:
             Whether it is the best so far.
         """
-        if self._best_epoch > 0 and auc <= float(self._best_auc):
+        best = float(self._best_auc)
+        # An AUC that is not defined is worse than any that is.
+        if self._best_epoch > 0 and not (auc > best or math.isnan(best)):
             return False
         # Written aside first: a crash must not cost the best so far.
         written = self.directory / "next.weights.h5"
@@ -127,9 +157,18 @@ class TrainingCheckpoint:
         return True
 
     def load_best(self) -> None:
-        """Puts the weights of the best epoch into the model."""
-        if self._best_epoch > 0:
+        """Puts the weights of the best epoch into the model.
+
+        Raises:
+            UsageError: If they cannot be read.
+        """
+        if self._best_epoch == 0:
+            return
+        try:
             self._model.load_weights(self._best_path)
+        except (OSError, ValueError, KeyError) as error:
+            msg = f"{self._best_path}: cannot be read: {error}. {_ADVICE}"
+            raise UsageError(msg) from error
 
     @property
     def _best_path(self) -> Path:
@@ -140,9 +179,19 @@ class TrainingCheckpoint:
         path = self.directory / _SETTINGS_FILE
         wanted = json.loads(json.dumps(settings))
         if not path.exists():
-            path.write_text(json.dumps(wanted, indent=2) + "\n")
+            # Written aside first: a crash must not leave half a file.
+            written = path.with_suffix(".tmp")
+            written.write_text(json.dumps(wanted, indent=2) + "\n")
+            written.replace(path)
             return
-        found = json.loads(path.read_text())
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            msg = f"{path}: holds no settings ({error}). {_ADVICE}"
+            raise UsageError(msg) from error
+        if not isinstance(found, dict):
+            msg = f"{path}: holds no settings. {_ADVICE}"
+            raise UsageError(msg)
         differing = sorted(
             key
             for key in found.keys() | wanted.keys()

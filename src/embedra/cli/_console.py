@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import tensorflow as tf
 import typer
 from absl import logging as absl_logging
 from rich.console import Console
+from rich.text import Text
 
 from embedra.data import DataError
 
 
-console = Console(soft_wrap=True)
-errors = Console(stderr=True, soft_wrap=True)
+# Without markup: what is printed holds names and values of the user.
+console = Console(soft_wrap=True, markup=False, emoji=False)
+errors = Console(stderr=True, soft_wrap=True, markup=False, emoji=False)
 
 
 def quiet_tensorflow() -> None:
@@ -29,12 +33,13 @@ def readable_errors() -> Iterator[None]:
     """Ends the command with one clear message where the user can mend it.
 
     Raises:
-        typer.Exit: With status 1, for errors in the data or the options.
+        typer.Exit: With status 1, for errors in the data, the options, or
+            of the file system.
     """
     try:
         yield
-    except (DataError, UsageError) as error:
-        errors.print(f"[bold red]Error:[/] {_escape(str(error))}")
+    except (DataError, UsageError, OSError) as error:
+        errors.print(marked("Error:", "bold red", str(error)))
         raise typer.Exit(1) from error
 
 
@@ -50,6 +55,29 @@ class UsageError(Exception):
     """Options that cannot be followed; the message says what to do."""
 
 
-def _escape(text: str) -> str:
-    """Keeps Rich from reading brackets in data as markup."""
-    return text.replace("[", r"\[")
+def marked(mark: str, style: str, text: str) -> Text:
+    """A line with a coloured word before it; the text stays as it is."""
+    return Text.assemble((mark, style), " ", text)
+
+
+def warn(text: str) -> None:
+    """Prints a warning."""
+    errors.print(marked("Warning:", "yellow", text))
+
+
+def make_folder(path: Path, option: str) -> None:
+    """Makes a folder to write to, before much work is done for it.
+
+    Raises:
+        UsageError: If it cannot be made or written to.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        msg = (
+            f"{path}: cannot be written to ({error.strerror}). Name a folder "
+            f"that can be with {option}."
+        )
+        raise UsageError(msg) from error

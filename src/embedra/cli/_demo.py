@@ -16,7 +16,13 @@ from rich.table import Table as Listing
 
 from embedra.data import Block, ClickLog, ideal_auc
 
-from ._console import console, quiet_tensorflow
+from ._console import (
+    console,
+    make_folder,
+    marked,
+    quiet_tensorflow,
+    readable_errors,
+)
 from ._measures import Measures, measure
 from ._models import (
     ModelName,
@@ -135,7 +141,10 @@ def demo(
         Path, typer.Option(help="Folder for the report and the models.")
     ] = Path("embedra-demo"),
     seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the log and the models.")
+        int,
+        typer.Option(
+            min=0, max=2**32 - 1, help="Seed of the log and the models."
+        ),
     ] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="A tenth of the training.")
@@ -143,8 +152,13 @@ def demo(
 ) -> None:
     """Trains, saves, reloads, resumes and exports models on a made-up log."""
     quiet_tensorflow()
+    with readable_errors():
+        make_folder(output, "--output")
+        _demonstrate(output, seed, quick=quick)
+
+
+def _demonstrate(output: Path, seed: int, *, quick: bool) -> None:
     began = time.perf_counter()
-    output.mkdir(parents=True, exist_ok=True)
     job = _Demo(output, seed, steps=40 if quick else 400)
     notes = [
         f"A click log (seed {seed}) with {len(job.log.columns.categorical)} "
@@ -165,8 +179,8 @@ def demo(
         *_check_saving(job, {n: one.model for n, one in trained.items()}),
     ]
     for check in checks:
-        verdict = "[green]pass[/]" if check.passed else "[red]fail[/]"
-        console.print(f"{verdict}  {check.finding}")
+        verdict = ("pass", "green") if check.passed else ("fail", "red")
+        console.print(marked(*verdict, f" {check.finding}"))
     results = _results(job, trained)
     _show(results)
     notes += [check.finding for check in checks]

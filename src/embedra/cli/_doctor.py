@@ -16,7 +16,7 @@ from rich.table import Table as Listing
 from embedra import _ops
 from embedra.layers import Embedding
 
-from ._console import console, quiet_tensorflow
+from ._console import console, marked, quiet_tensorflow
 
 
 # By the core's kernel set; see csrc/embedra/core/CMakeLists.txt.
@@ -37,9 +37,9 @@ def doctor() -> None:
             check()
         except Exception as error:  # noqa: BLE001 - any failure is a finding
             healthy = False
-            console.print(f"[red]fail[/]  {title}: {error}", markup=True)
+            console.print(marked("fail", "red", f" {title}: {error}"))
         else:
-            console.print(f"[green]pass[/]  {title}")
+            console.print(marked("pass", "green", f" {title}"))
     raise typer.Exit(0 if healthy else 1)
 
 

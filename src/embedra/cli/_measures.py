@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from embedra.data import DataError
+
 
 Array = npt.NDArray[np.float32]
 
@@ -18,7 +20,8 @@ class Measures:
     """How good predictions are.
 
     Attributes:
-        auc: Area under the ROC curve; NaN where all labels are equal.
+        auc: Area under the ROC curve; NaN where all labels are equal or a
+            prediction is NaN.
         log_loss: Mean negative log likelihood, in nats.
         rows: Number of rows measured on.
     """
@@ -48,16 +51,28 @@ def measure(labels: Array, probabilities: Array) -> Measures:
     others = len(labels) - clicks
     won = float(ranks[labels == 1].sum()) - clicks * (clicks + 1) / 2
     auc = won / (clicks * others) if clicks and others else float("nan")
+    if np.isnan(probabilities).any():
+        auc = float("nan")
     bounded = np.clip(probabilities.astype(np.float64), 1e-7, 1 - 1e-7)
     likelihood = np.where(labels == 1, bounded, 1 - bounded)
     return Measures(auc, float(-np.log(likelihood).mean()), len(labels))
 
 
 def evaluate(model: keras.Model, data: tf.data.Dataset) -> Measures:
-    """Measures a model on a dataset of `(features, labels)`."""
+    """Measures a model on a dataset of `(features, labels)`.
+
+    Raises:
+        DataError: If there is no row.
+    """
     labels, probabilities = [], []
     for features, clicked in data:
         labels.append(clicked.numpy())
         predicted = model.predict_on_batch(features)
         probabilities.append(np.asarray(predicted).reshape(-1))
+    if not labels:
+        msg = (
+            "There is no row to measure on: the file has too few to set any "
+            "apart. Name another with --validation, or give --held-out 0."
+        )
+        raise DataError(msg)
     return measure(np.concatenate(labels), np.concatenate(probabilities))

@@ -90,8 +90,9 @@ def make_model(
 
 def table_sizes(model: keras.Model) -> dict[str, int]:
     """Number of keys in each table of a model, by feature."""
+    features = {tensor.name: name for name, tensor in model.input.items()}
     return {
-        layer.name.removesuffix("_table"): int(layer.table.size())
+        features[layer.input.name]: int(layer.table.size())
         for layer in _embeddings(model)
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import tempfile
 from contextlib import ExitStack
@@ -20,8 +21,10 @@ from ._console import (
     UsageError,
     console,
     errors,
+    make_folder,
     quiet_tensorflow,
     readable_errors,
+    warn,
 )
 from ._measures import Measures
 from ._models import (
@@ -80,17 +83,29 @@ def train(
     categorical_columns: Annotated[
         str, typer.Option(help="Columns of ids, separated by commas.")
     ] = "",
-    model: Annotated[ModelName, typer.Option()] = ModelName.DLRM,
+    model: Annotated[
+        ModelName, typer.Option(help="Kind of the model.")
+    ] = ModelName.DLRM,
     dim: Annotated[
-        int, typer.Option(min=1, help="Width of the rows of the tables.")
+        int,
+        typer.Option(min=1, max=2**20, help="Width of the rows of the tables."),
     ] = 16,
-    dropout: Annotated[float, typer.Option(min=0.0, max=0.9)] = 0.3,
-    optimizer: Annotated[OptimizerName, typer.Option()] = OptimizerName.ADAM,
+    dropout: Annotated[
+        float,
+        typer.Option(
+            min=0.0, max=0.9, help="Share of the units dropped in training."
+        ),
+    ] = 0.3,
+    optimizer: Annotated[
+        OptimizerName, typer.Option(help="How weights and rows are updated.")
+    ] = OptimizerName.ADAM,
     learning_rate: Annotated[
         float | None,
         typer.Option(min=0.0, help="Default: one that suits the optimizer."),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1)] = 5,
+    epochs: Annotated[
+        int, typer.Option(min=1, help="Passes over the training rows at most.")
+    ] = 5,
     patience: Annotated[
         int,
         typer.Option(
@@ -99,8 +114,17 @@ def train(
             "AUC; 0 for never.",
         ),
     ] = 1,
-    batch_size: Annotated[int, typer.Option(min=1)] = 128,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Rows of a training step.")
+    ] = 128,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=2**32 - 1,
+            help="Seed of the weights and the order of the rows.",
+        ),
+    ] = 0,
     on_error: Annotated[
         _OnError,
         typer.Option(help="Malformed rows: stop, or count and leave out."),
@@ -140,14 +164,23 @@ def train(
             test_reader = open_reader(test) if test else None
         except ValueError as error:
             raise UsageError(str(error)) from error
+        for folder, option in (
+            (checkpoint_dir, "--checkpoint-dir"),
+            (export, "--export"),
+        ):
+            if folder is not None:
+                make_folder(folder, option)
         keras.utils.set_random_seed(seed)
-        compiled = make_model(
-            model,
-            reader.columns,
-            make_optimizer(optimizer, learning_rate),
-            dim=dim,
-            dropout=dropout,
-        )
+        try:
+            compiled = make_model(
+                model,
+                reader.columns,
+                make_optimizer(optimizer, learning_rate),
+                dim=dim,
+                dropout=dropout,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error
         settings = {
             "data": str(data.resolve()),
             "format": format_,
@@ -244,6 +277,16 @@ def _report(trainer: Trainer, test: ClickReader | None) -> None:
             f"{measured.auc:.4f}",
             f"{measured.log_loss:.4f}",
         )
+        if math.isnan(measured.log_loss):
+            warn(
+                f"The model predicts NaN on the {name} rows: the training "
+                "diverged. Lower --learning-rate."
+            )
+        elif math.isnan(measured.auc):
+            warn(
+                f"All labels of the {name} rows are equal, so there is no "
+                "AUC. Choose rows with labels of both kinds."
+            )
 
     measured = trainer.validate()
     if measured is not None:
@@ -265,4 +308,4 @@ def _report(trainer: Trainer, test: ClickReader | None) -> None:
     )
     for reader in (trainer.reader, trainer.validation, test):
         if reader is not None and reader.report.malformed:
-            errors.print(f"[yellow]Warning:[/] {reader.report.summary()}")
+            warn(reader.report.summary())

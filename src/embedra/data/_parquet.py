@@ -59,6 +59,6 @@ def _row_number(start: int, position: int) -> int:
 def _open(path: Path) -> pyarrow.parquet.ParquetFile:
     try:
         return pyarrow.parquet.ParquetFile(path)
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
         msg = f"{path}: not a Parquet file: {error}"
         raise DataError(msg) from error

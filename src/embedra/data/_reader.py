@@ -201,6 +201,13 @@ class ClickReader:
         derived = ("hour_of_day", "day_of_week") if self._hour else ()
         wanted = [self.columns.label, *self.columns.features]
         wanted = [name for name in wanted if name not in derived]
+        twice = sorted({n for n in present if present.count(n) > 1})
+        if twice:
+            msg = (
+                f"{self.path}: more than one column is named "
+                f"{', '.join(map(repr, twice))}. Expected each name once."
+            )
+            raise DataError(msg)
         absent = [name for name in wanted if name not in present]
         if absent:
             msg = (

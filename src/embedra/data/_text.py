@@ -2,7 +2,8 @@
 
 The parser splits lines into columns and nothing more: every value arrives as
 bytes, so that a bad number can be reported with its line. A quoted value may
-hold the delimiter but no line break; hence one line is one row, always.
+hold the delimiter but no line break; hence one line is one row, always, see
+`_lines`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.csv
 
 from ._errors import DataError
 from ._formats import FileFormat
+from ._lines import OPEN_QUOTE, Lines
 from ._raw import Fault, RawRows
 
 
@@ -51,7 +53,11 @@ def text_rows(path: Path, layout: FileFormat) -> Iterator[RawRows]:
     def skip_wrong(row: pyarrow.csv.InvalidRow) -> str:
         # The parser runs ahead on a thread of its own: only take notes here.
         insort(wrong_lines, row.number)
-        reason = f"{row.actual_columns} columns, expected {len(names)}"
+        reason = (
+            "a quote is not closed on its line"
+            if row.text == OPEN_QUOTE
+            else f"{row.actual_columns} columns, expected {len(names)}"
+        )
         faults.append(Fault(row.number, reason))
         return "skip"
 
@@ -62,7 +68,7 @@ def text_rows(path: Path, layout: FileFormat) -> Iterator[RawRows]:
             columns = dict(zip(names, batch.columns, strict=True))
             yield RawRows(columns, batch.num_rows, line_of, _drain(faults))
             start += batch.num_rows
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, OSError) as error:
         msg = f"{path}: cannot be parsed as {layout.name}: {error}"
         raise DataError(msg) from error
     if faults:
@@ -89,13 +95,34 @@ def _line(wrong_lines: Sequence[int], before: int, position: int) -> int:
 
 
 def _first_line(path: Path, layout: FileFormat) -> list[str]:
-    with pa.input_stream(str(path), compression="detect") as stream:
-        start = stream.read(_BLOCK_BYTES)
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            start = stream.read(_BLOCK_BYTES)
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error}"
+        raise DataError(msg) from error
     if not start.strip():
         msg = f"{path}: the file is empty, expected rows of {layout.name}."
         raise DataError(msg)
+    if start.startswith(b"\x1f\x8b"):
+        msg = f"{path}: is packed by gzip. Expected a name that ends in .gz."
+        raise DataError(msg)
     line = start.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
-    return next(csv.reader([line.rstrip("\r")], delimiter=layout.delimiter), [])
+    line = line.removesuffix("\r")
+    if "\r" in line:
+        msg = (
+            f"{path}: lines end with a carriage return alone. Expected line "
+            "feeds; convert the file, for example with "
+            f"tr '\\r' '\\n' < {path.name} > converted.csv."
+        )
+        raise DataError(msg)
+    try:
+        return next(
+            csv.reader([line], delimiter=layout.delimiter, strict=True), []
+        )
+    except csv.Error as error:
+        msg = f"{path}:1: cannot be split into columns: {error}."
+        raise DataError(msg) from error
 
 
 def text_names(path: Path, layout: FileFormat) -> list[str]:
@@ -115,7 +142,11 @@ def _open(
     skip_wrong: Callable[[pyarrow.csv.InvalidRow], str],
 ) -> pyarrow.csv.CSVStreamingReader:
     return pyarrow.csv.open_csv(
-        pa.input_stream(str(path), compression="detect"),
+        Lines(
+            pa.input_stream(str(path), compression="detect"),
+            layout,
+            _BLOCK_BYTES,
+        ),
         read_options=pyarrow.csv.ReadOptions(
             # Line numbers are known only where parsing is not parallel.
             use_threads=False,

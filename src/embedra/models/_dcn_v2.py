@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from ._cross import Cross
+from ._names import functional, layer_names
 from ._parts import (
     categorical_inputs,
     check_columns,
@@ -64,8 +65,11 @@ def dcn_v2(
         https://arxiv.org/abs/2008.13535
     """
     check_columns(numeric, categorical)
-    numbers, numeric_features = numeric_inputs(numeric)
-    ids, vectors = categorical_inputs(categorical, dim, embeddings_initializer)
+    layers = layer_names([*numeric, *categorical])
+    numbers, numeric_features = numeric_inputs(numeric, layers)
+    ids, vectors = categorical_inputs(
+        categorical, layers, dim, embeddings_initializer
+    )
     if numeric_features is not None:
         vectors = [numeric_features, *vectors]
     features = (
@@ -82,4 +86,4 @@ def dcn_v2(
         crossed = Cross(cross_rank, name=f"cross_{i}")([features, crossed])
     deep = tower(features, deep_units, dropout, "deep")
     x = keras.layers.Concatenate(name="both")([crossed, deep])
-    return keras.Model({**numbers, **ids}, click_probability(x), name=name)
+    return functional({**numbers, **ids}, click_probability(x), name)

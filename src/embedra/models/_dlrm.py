@@ -8,6 +8,7 @@ from typing import Any
 import keras
 
 from ._dot_interaction import DotInteraction
+from ._names import functional, layer_names
 from ._parts import (
     categorical_inputs,
     check_columns,
@@ -72,11 +73,16 @@ def dlrm(
             f"numeric={list(numeric)}, categorical={list(categorical)}."
         )
         raise ValueError(msg)
-    numbers, numeric_features = numeric_inputs(numeric)
-    ids, vectors = categorical_inputs(categorical, dim, embeddings_initializer)
+    layers = layer_names([*numeric, *categorical])
+    numbers, numeric_features = numeric_inputs(numeric, layers)
+    ids, vectors = categorical_inputs(
+        categorical, layers, dim, embeddings_initializer
+    )
     if dropout:
         vectors = [
-            keras.layers.Dropout(dropout, name=f"{column}_dropout")(vector)
+            keras.layers.Dropout(dropout, name=f"{layers[column]}_dropout")(
+                vector
+            )
             for column, vector in zip(categorical, vectors, strict=True)
         ]
     if numeric_features is None:
@@ -88,4 +94,4 @@ def dlrm(
         products = DotInteraction(name="interaction")([bottom, *vectors])
         x = keras.layers.Concatenate(name="features")([bottom, products])
     x = tower(x, top_units, dropout, "top")
-    return keras.Model({**numbers, **ids}, click_probability(x), name=name)
+    return functional({**numbers, **ids}, click_probability(x), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -30,11 +30,12 @@ def check_columns(numeric: Sequence[str], categorical: Sequence[str]) -> None:
 
 
 def numeric_inputs(
-    names: Sequence[str],
+    names: Sequence[str], layers: Mapping[str, str]
 ) -> tuple[dict[str, KerasTensor], KerasTensor | None]:
     """Inputs for numeric columns, and their joint features if any."""
     inputs = {
-        name: keras.Input((), dtype="float32", name=name) for name in names
+        name: keras.Input((), dtype="float32", name=layers[name])
+        for name in names
     }
     if not inputs:
         return inputs, None
@@ -42,16 +43,19 @@ def numeric_inputs(
 
 
 def categorical_inputs(
-    names: Sequence[str], dim: int, initializer: Any
+    names: Sequence[str], layers: Mapping[str, str], dim: int, initializer: Any
 ) -> tuple[dict[str, KerasTensor], list[KerasTensor]]:
     """Inputs for ids, and the rows of one table for each."""
-    inputs = {name: keras.Input((), dtype="int64", name=name) for name in names}
+    inputs = {
+        name: keras.Input((), dtype="int64", name=layers[name])
+        for name in names
+    }
     rows = [
         Embedding(
             dim,
             # Every table draws its own initial rows from its name.
             embeddings_initializer=initializer,
-            name=f"{name}_table",
+            name=f"{layers[name]}_table",
         )(ids)
         for name, ids in inputs.items()
     ]
