@@ -1,6 +1,5 @@
 """The click models: shapes, configuration, saving, learning."""
 
-import gc
 
 import keras
 import numpy as np
@@ -109,8 +108,6 @@ def test_columns_may_have_any_name(build, rng, names, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.predict(features, verbose=0), expected)
-    # Tables of earlier tests must not be finalized while a graph is traced.
-    gc.collect()
     model.export(str(tmp_path / "exported"), verbose=False)
     exported = tf.saved_model.load(str(tmp_path / "exported"))
     tensors = {name: tf.constant(v) for name, v in features.items()}
