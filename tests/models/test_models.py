@@ -1,6 +1,5 @@
 """The click models: shapes, configuration, saving, learning."""
 
-
 import keras
 import numpy as np
 import pytest
