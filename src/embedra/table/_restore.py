@@ -32,7 +32,7 @@ def set_layout(table: Table, header: TableHeader) -> None:
     _ops.table_set_step(table.resource_handle, header.step)
 
 
-def begin_restore(table: Table, header: TableHeader) -> None:
+def _begin_restore(table: Table, header: TableHeader) -> None:
     """Empties a table and sets everything but its records.
 
     Args:
@@ -72,14 +72,14 @@ def replace_state(
     if table.size():
         for records in read_chunks():
             _check_records(header, records)
-    begin_restore(table, header)
+    _begin_restore(table, header)
     try:
         for records in read_chunks():
             _check_records(header, records)
             table.import_records(records)
-        restore_pending_gradients(table, *pending)
+        _restore_pending_gradients(table, *pending)
     except BaseException:
-        begin_restore(table, before)
+        _begin_restore(table, before)
         raise
 
 
@@ -118,7 +118,7 @@ def _check_column(
         raise ValueError(msg)
 
 
-def restore_pending_gradients(table: Table, keys: Any, gradients: Any) -> None:
+def _restore_pending_gradients(table: Table, keys: Any, gradients: Any) -> None:
     """Accumulates saved gradients, in place of those that are pending.
 
     Args:
