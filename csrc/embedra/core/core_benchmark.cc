@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "embedra/core/gradient_vectors.h"
 #include "embedra/core/hash.h"
 #include "embedra/core/row_kernels.h"
 #include "embedra/core/table.h"
@@ -236,8 +237,9 @@ void BenchmarkPooled(int64_t records, const ParallelFor& parallel) {
   std::vector<int64_t> unique;
   std::vector<float> sums;
   Measure("pooled gradient, width 64", "M ids/s", n, kRepeats, [&](int) {
-    Check(table->PooledGradient(bags, positions.data(), pooled.data(), &unique,
-                                &sums, parallel));
+    Check(table->PooledGradient(
+        bags, positions.data(), pooled.data(),
+        internal::ToVectors(table->dim(), &unique, &sums), parallel));
   });
 }
 

@@ -45,17 +45,6 @@ Status Guarded(const TableOptions& options, const char* method,
   }
 }
 
-GradientOutput ToVectors(int64_t dim, std::vector<int64_t>* unique,
-                         std::vector<float>* sums) {
-  return [=](int64_t count, int64_t** positions, float** rows) {
-    unique->resize(static_cast<size_t>(count));
-    sums->resize(static_cast<size_t>(count * dim));
-    *positions = unique->data();
-    *rows = sums->data();
-    return Status();
-  };
-}
-
 }  // namespace
 
 size_t SizeOf(RowType type) { return type == RowType::kFloat32 ? 4 : 2; }
@@ -279,12 +268,6 @@ Status Table::Deduplicate(const int64_t* positions, int64_t n,
   });
 }
 
-Status Table::Deduplicate(const int64_t* positions, int64_t n,
-                          const float* grads, std::vector<int64_t>* unique,
-                          std::vector<float>* sums) const {
-  return Deduplicate(positions, n, grads, ToVectors(dim(), unique, sums));
-}
-
 Status Table::PooledGradient(const Bags& bags, const int64_t* positions,
                              const float* pooled_grads,
                              const GradientOutput& output,
@@ -293,15 +276,6 @@ Status Table::PooledGradient(const Bags& bags, const int64_t* positions,
     return impl_->PooledGradient(bags, positions, pooled_grads, output,
                                  parallel);
   });
-}
-
-Status Table::PooledGradient(const Bags& bags, const int64_t* positions,
-                             const float* pooled_grads,
-                             std::vector<int64_t>* unique,
-                             std::vector<float>* sums,
-                             const ParallelFor& parallel) const {
-  return PooledGradient(bags, positions, pooled_grads,
-                        ToVectors(dim(), unique, sums), parallel);
 }
 
 Status Table::ReadRecords(const int64_t* positions, int64_t n,

@@ -236,10 +236,7 @@ class Table {
                 std::vector<std::string>* dropped_slots);
 
   // Sums gradients of equal positions, in order of first appearance, and leaves
-  // out dead and negative positions. `sums` is (unique->size() x dim).
-  Status Deduplicate(const int64_t* positions, int64_t n, const float* grads,
-                     std::vector<int64_t>* unique,
-                     std::vector<float>* sums) const;
+  // out dead and negative positions.
   Status Deduplicate(const int64_t* positions, int64_t n, const float* grads,
                      const GradientOutput& output) const;
 
@@ -247,10 +244,6 @@ class Table {
   // equal positions: the expanded (n_keys x dim) gradient is never formed.
   // `positions` are those that FindOrInsertPooled gave; negative ones are left
   // out. `bags.keys` is unused.
-  Status PooledGradient(const Bags& bags, const int64_t* positions,
-                        const float* pooled_grads, std::vector<int64_t>* unique,
-                        std::vector<float>* sums,
-                        const ParallelFor& parallel) const;
   Status PooledGradient(const Bags& bags, const int64_t* positions,
                         const float* pooled_grads, const GradientOutput& output,
                         const ParallelFor& parallel) const;

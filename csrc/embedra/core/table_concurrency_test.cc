@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "embedra/core/gradient_vectors.h"
 #include "embedra/core/test_util.h"
 #include "embedra/core/thread_pool.h"
 
@@ -214,10 +215,12 @@ TEST_CASE("pooled lookups run beside removals and changes of slots") {
       failures += std::count(positions.begin(), positions.end(), -1) > 0;
       std::vector<int64_t> unique;
       std::vector<float> grads;
-      failures += !table
-                       ->PooledGradient(bags, positions.data(), sums.data(),
-                                        &unique, &grads, parallel)
-                       .ok();
+      failures +=
+          !table
+               ->PooledGradient(
+                   bags, positions.data(), sums.data(),
+                   internal::ToVectors(table->dim(), &unique, &grads), parallel)
+               .ok();
       failures += !table
                        ->AccumulateGradients(
                            unique.data(), static_cast<int64_t>(unique.size()),

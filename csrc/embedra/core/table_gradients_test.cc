@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "embedra/core/gradient_vectors.h"
 #include "embedra/core/test_util.h"
 #include "embedra/core/thread_pool.h"
 
@@ -172,11 +173,13 @@ TEST_CASE("deduplicating sums in order of first appearance") {
   std::vector<int64_t> unique;
   std::vector<float> sums;
   EMBEDRA_REQUIRE_OK(
-      table->Deduplicate(positions.data(), 6, grads.data(), &unique, &sums));
+      table->Deduplicate(positions.data(), 6, grads.data(),
+                         internal::ToVectors(table->dim(), &unique, &sums)));
   CHECK(unique == std::vector<int64_t>{p[2], p[0]});
   CHECK(sums == std::vector<float>{8, 10, 14, 16});
   CHECK(table->statistics().stale_gradients == 1);
-  EMBEDRA_REQUIRE_OK(table->Deduplicate(nullptr, 0, nullptr, &unique, &sums));
+  EMBEDRA_REQUIRE_OK(table->Deduplicate(
+      nullptr, 0, nullptr, internal::ToVectors(table->dim(), &unique, &sums)));
   CHECK(unique.empty());
   CHECK(sums.empty());
 }
@@ -232,9 +235,9 @@ TEST_CASE("many pending gradients agree with deduplicating at once") {
   }
   std::vector<int64_t> expected_positions;
   std::vector<float> expected;
-  EMBEDRA_REQUIRE_OK(table->Deduplicate(lookup.positions.data(), 5000,
-                                        grads.data(), &expected_positions,
-                                        &expected));
+  EMBEDRA_REQUIRE_OK(table->Deduplicate(
+      lookup.positions.data(), 5000, grads.data(),
+      internal::ToVectors(table->dim(), &expected_positions, &expected)));
   std::vector<int64_t> positions;
   std::vector<float> sums;
   EMBEDRA_REQUIRE_OK(table->TakeGradients(&positions, &sums));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "embedra/core/gradient_vectors.h"
 #include "embedra/core/row_kernels.h"
 #include "embedra/core/test_util.h"
 #include "embedra/core/thread_pool.h"
@@ -171,8 +172,9 @@ TEST_CASE("weights that cancel out give zeros, not infinities") {
   std::vector<int64_t> unique;
   std::vector<float> sums;
   const float grads[2] = {1.0f, 1.0f};
-  EMBEDRA_REQUIRE_OK(
-      table->PooledGradient(bags, positions, grads, &unique, &sums, Serial()));
+  EMBEDRA_REQUIRE_OK(table->PooledGradient(
+      bags, positions, grads, internal::ToVectors(table->dim(), &unique, &sums),
+      Serial()));
   CHECK(sums == std::vector<float>(4, 0.0f));
 }
 
@@ -229,7 +231,8 @@ TEST_CASE("the pooled gradient is the sum over occurrences, on any threads") {
       std::vector<int64_t> unique;
       std::vector<float> sums;
       EMBEDRA_REQUIRE_OK(table->PooledGradient(
-          bags, positions.data(), pooled.data(), &unique, &sums, Serial()));
+          bags, positions.data(), pooled.data(),
+          internal::ToVectors(table->dim(), &unique, &sums), Serial()));
       CHECK(unique == order);
       std::vector<double> flat;
       for (const int64_t p : order) {
@@ -238,9 +241,9 @@ TEST_CASE("the pooled gradient is the sum over occurrences, on any threads") {
       CheckClose(sums, flat);
       ThreadPool pool(4);
       std::vector<float> again;
-      EMBEDRA_REQUIRE_OK(table->PooledGradient(bags, positions.data(),
-                                               pooled.data(), &unique, &again,
-                                               pool.parallel()));
+      EMBEDRA_REQUIRE_OK(table->PooledGradient(
+          bags, positions.data(), pooled.data(),
+          internal::ToVectors(table->dim(), &unique, &again), pool.parallel()));
       CHECK(unique == order);
       CHECK(again == sums);
     }
