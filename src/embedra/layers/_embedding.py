@@ -6,10 +6,9 @@ import keras
 import tensorflow as tf
 
 from embedra import table as table_lib
+from embedra.lookup import RowReader, padding_mask, to_bags, without_padding
 from embedra.optimizers import TableVariable
 
-from ._bags import padding_mask, to_bags, without_padding
-from ._reader import RowReader
 from ._saved import checked_default
 from ._shapes import output_shape, output_spec
 from ._table_layer import TableLayer

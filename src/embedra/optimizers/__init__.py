@@ -3,6 +3,11 @@
 from ._apply import apply_gradients as apply_gradients
 from ._rowwise_adagrad import RowwiseAdagrad as RowwiseAdagrad
 from ._support import UnsupportedOptimizerError as UnsupportedOptimizerError
+from ._trained_tables import (
+    TableGradient as TableGradient,
+    split_tables as split_tables,
+    table_variable_of as table_variable_of,
+)
 from ._variable import TableVariable as TableVariable
 from ._wrapper import (
     DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,

@@ -10,7 +10,7 @@ from embedra import table as table_lib
 
 from ._apply import apply_gradients
 from ._caller import calling_optimizer
-from ._support import check_supported
+from ._support import UnsupportedOptimizerError, check_supported
 
 
 class TableVariable(keras.Variable):
@@ -46,6 +46,8 @@ class TableVariable(keras.Variable):
             autocast=False,
             name=name,
         )
+        # Optimizers other than those of Keras 3 are given the inner variable.
+        self.value.table_variable = self
 
     @property
     def overwrite_with_gradient(self) -> bool:
@@ -88,33 +90,74 @@ class TableVariable(keras.Variable):
                 "gradients)."
             )
             raise RuntimeError(msg)
-        self.update(optimizer, value)
+        self._check_only_one(optimizer)
+        for table, slices in self.by_table(value):
+            self.update(optimizer, table, slices)
+        self.finish_step()
         return self.value
+
+    @property
+    def tables(self) -> list[table_lib.Table]:
+        """The tables whose rows the variable stands for."""
+        return [self.table]
+
+    def by_table(
+        self, gradient: tf.IndexedSlices
+    ) -> list[tuple[table_lib.Table, tf.IndexedSlices]]:
+        """Splits a gradient of this variable by the tables it stands for.
+
+        Args:
+            gradient: As a tape gives it.
+
+        Returns:
+            Each table with rows of gradients and positions of records.
+        """
+        return [(self.table, gradient)]
 
     def update(
         self,
         optimizer: keras.optimizers.Optimizer,
+        table: table_lib.Table,
         gradients: tf.IndexedSlices,
     ) -> None:
-        """Updates rows by a gradient.
+        """Updates rows of a table by a gradient.
 
         Args:
             optimizer: The model's; the variable's own one, if there is one,
                 makes the step in its place.
+            table: One of those the variable stands for.
             gradients: Rows of gradients and positions.
         """
-        own = self.optimizer
         loss_scale = optimizer.loss_scale_factor
         apply_gradients(
-            self.table,
-            own or optimizer,
+            table,
+            self.optimizer or optimizer,
             gradients,
             variable=self,
             scale=None if loss_scale is None else 1.0 / loss_scale,
             constraint=self.row_constraint,
         )
-        if own is not None:
-            own.iterations.assign_add(1)
+
+    def finish_step(self) -> None:
+        """Counts the step, if the variable has an optimizer of its own."""
+        if self.optimizer is not None:
+            self.optimizer.iterations.assign_add(1)
+
+    def _check_only_one(self, optimizer: keras.optimizers.Optimizer) -> None:
+        """Raises if a plain optimizer would step the table more than once."""
+        for other in optimizer._trainable_variables:
+            # A lookup in a `tf.function` gives what stands for the variable.
+            other = getattr(other, "table_variable", other)
+            if other is self or getattr(other, "table", None) is not self.table:
+                continue
+            msg = (
+                f"Variables {self.path!r} and {other.path!r} both stand for "
+                f"table {self.table.name!r}: optimizer "
+                f"{type(optimizer).__name__} would step its rows once for "
+                "each. Use embedra.DynamicEmbeddingOptimizer(optimizer), which "
+                "joins their gradients."
+            )
+            raise UnsupportedOptimizerError(msg)
 
     def _check_plain_value(self, value: Any) -> None:
         """Tells what assigning a value that is no gradient does not do.

@@ -1,5 +1,6 @@
 """DynamicEmbeddingOptimizer: the explicit way to train tables."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -8,6 +9,11 @@ import tensorflow as tf
 from embedra import _ops
 
 from ._support import UnsupportedOptimizerError
+from ._trained_tables import (
+    TableGradient,
+    split_tables,
+    table_variable_of,
+)
 from ._variable import TableVariable
 
 
@@ -116,59 +122,75 @@ class TableOptimizer(_Optimizer):
         """
         if trainable_variables is None:
             trainable_variables = self._trainable_variables
-        variables = list(trainable_variables)
+        variables = [_or_itself(v) for v in trainable_variables]
         grads = list(grads)
         if not self.built:
             self.build(variables)
+        tables, dense = split_tables(zip(grads, variables, strict=True))
         if self.gradient_accumulation_steps:
-            self._accumulate(grads, variables)
-        elif self.global_clipnorm:
-            super().apply(self._clip_jointly(grads, variables), variables)
+            self._accumulate(tables, variables)
         else:
-            super().apply(grads, variables)
+            if self.global_clipnorm:
+                tables, dense = self._clip_jointly(tables, dense)
+            self._update(tables)
+        if any(grad is not None for grad, _ in dense):
+            super().apply(*zip(*dense, strict=True))
+        else:
+            self._iterations.assign_add(1)
+
+    def _update(self, gradients: list[TableGradient]) -> None:
+        """Makes a step on tables. Dense weights, and the count, come after."""
+        for variable, table, slices in gradients:
+            variable.update(self, table, slices)
+        for variable in {
+            id(g.variable): g.variable for g in gradients
+        }.values():
+            variable.finish_step()
 
     def _clip_jointly(
-        self, grads: list[Any], variables: list[Any]
-    ) -> list[Any]:
+        self, tables: list[TableGradient], dense: list[Any]
+    ) -> tuple[list[TableGradient], list[Any]]:
         """Scales all gradients by the norm over tables and dense weights."""
-        grads = _deduplicated(grads, variables)
-        values = [_values(grad) for grad in grads if grad is not None]
+        tables = _deduplicated(tables)
+        values = [g.slices.values for g in tables]
+        values += [_values(grad) for grad, _ in dense if grad is not None]
         norm = tf.linalg.global_norm(values)
         if self.loss_scale_factor is not None:
             norm /= self.loss_scale_factor
         # Keras clips the dense gradients once more, by which they, now
         # shorter than the limit, are not changed.
         factor = self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
-        return [None if g is None else _scaled(g, factor) for g in grads]
+        return (
+            [g._replace(slices=_scaled(g.slices, factor)) for g in tables],
+            [(g if g is None else _scaled(g, factor), v) for g, v in dense],
+        )
 
-    def _accumulate(self, grads: list[Any], variables: list[Any]) -> None:
+    def _accumulate(
+        self, gradients: list[TableGradient], variables: list[Any]
+    ) -> None:
         """Accumulates gradients, and makes a step at every n-th call."""
         steps = self.gradient_accumulation_steps
-        tables: list[Any] = []
-        dense: list[Any] = []
-        for grad, variable in zip(grads, variables, strict=True):
-            is_table = isinstance(variable, TableVariable)
-            (tables if is_table else dense).append((grad, variable))
-        for grad, variable in tables:
-            if grad is not None:
-                _ops.table_accumulate_gradients(
-                    variable.table.resource_handle,
-                    grad.indices,
-                    tf.cast(grad.values, tf.float32),
-                )
+        for _, table, slices in gradients:
+            _ops.table_accumulate_gradients(
+                table.resource_handle,
+                slices.indices,
+                tf.cast(slices.values, tf.float32),
+            )
 
         def update() -> tf.Tensor:
-            for _, variable in tables:
-                variable.update(self, _taken(variable, steps))
+            self._update(_taken(tables.values(), steps))
             return tf.constant(True)
 
+        # A table that this batch leaves out may have gradients from others.
+        tables = {
+            id(table): (variable, table)
+            for variable in variables
+            if isinstance(variable, TableVariable)
+            for table in variable.tables
+        }
         if tables:
             is_update = (self._iterations + 1) % steps == 0
             tf.cond(is_update, update, lambda: tf.constant(False))
-        if dense:
-            super().apply(*zip(*dense, strict=True))
-        else:
-            self._iterations.assign_add(1)
 
 
 class TableLossScaleOptimizer(TableOptimizer):
@@ -194,6 +216,12 @@ def _seen_as(optimizer: Any, cls: Any) -> Any:
     return view
 
 
+def _or_itself(variable: Any) -> Any:
+    """Returns the `TableVariable` that a variable stands for, or the same."""
+    found = table_variable_of(variable)
+    return variable if found is None else found
+
+
 def _values(grad: Any) -> Any:
     return grad.values if isinstance(grad, tf.IndexedSlices) else grad
 
@@ -205,31 +233,29 @@ def _scaled(grad: Any, factor: tf.Tensor) -> Any:
     return values
 
 
-def _deduplicated(grads: list[Any], variables: list[Any]) -> list[Any]:
+def _deduplicated(gradients: list[TableGradient]) -> list[TableGradient]:
     """Sums the gradients of equal rows, for all tables in one op."""
-    where = [
-        i
-        for i, variable in enumerate(variables)
-        if isinstance(variable, TableVariable) and grads[i] is not None
-    ]
-    if not where:
-        return grads
-    tables = [variables[i].table for i in where]
+    if not gradients:
+        return []
     unique, sums = _ops.table_deduplicate(
-        [table.resource_handle for table in tables],
-        [grads[i].indices for i in where],
-        [tf.cast(grads[i].values, tf.float32) for i in where],
-        dims=[table.dim for table in tables],
+        [g.table.resource_handle for g in gradients],
+        [g.slices.indices for g in gradients],
+        [tf.cast(g.slices.values, tf.float32) for g in gradients],
+        dims=[g.table.dim for g in gradients],
     )
-    grads = list(grads)
-    for i, indices, values in zip(where, unique, sums, strict=True):
-        grads[i] = tf.IndexedSlices(values, indices, grads[i].dense_shape)
-    return grads
+    return [
+        g._replace(slices=tf.IndexedSlices(values, indices))
+        for g, indices, values in zip(gradients, unique, sums, strict=True)
+    ]
 
 
-def _taken(variable: TableVariable, steps: int) -> tf.IndexedSlices:
-    """Takes a table's accumulated gradients, as means over the steps."""
-    positions, sums = _ops.table_take_gradients(
-        variable.table.resource_handle, dim=variable.table.dim
-    )
-    return tf.IndexedSlices(sums / steps, positions)
+def _taken(tables: Iterable[Any], steps: int) -> list[TableGradient]:
+    """Takes accumulated gradients, as means over the steps."""
+    gradients = []
+    for variable, table in tables:
+        positions, sums = _ops.table_take_gradients(
+            table.resource_handle, dim=table.dim
+        )
+        slices = tf.IndexedSlices(sums / steps, positions)
+        gradients.append(TableGradient(variable, table, slices))
+    return gradients

@@ -33,6 +33,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         dtype: Dtype of the rows.
         seed: Seed of the initial rows, or None.
         initial_capacity: Records to make room for up front.
+        device: Device that holds the table, or "".
+        shared_name: What sessions know the table by, or None.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         dtype: str,
         seed: int | None,
         initial_capacity: int,
+        device: str,
+        shared_name: str | None,
     ) -> None:
-        super().__init__()
+        super().__init__(device=device)
         self.name = name
         self.dim = checked_dim(dim, name)
         self.dtype = checked_dtype(dtype, name)
@@ -62,7 +66,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         # The name that initial rows are drawn with: the name at creation, also
         # after the state is restored into a table of another name.
         self.stream_name = name
-        self._shared_name = f"embedra/{name}/{uuid.uuid4().hex}"
+        shared_name = shared_name or f"{name}/{uuid.uuid4().hex}"
+        self._shared_name = f"embedra/{shared_name}"
         self.scalars = ScalarStore()
         # Set in the copies that stand for the table in a SavedModel's graph.
         self.exported_from: Any = None

@@ -36,6 +36,9 @@ class Table(TableResource):
         seed: Seed of the initial rows. By default the initializer's own seed,
             or else a fresh one that `keras.utils.set_random_seed` governs.
         initial_capacity: Records to make room for up front.
+        device: Device that holds the table, by default the current one.
+        shared_name: What the sessions of a TF1 graph, also those of other
+            processes on one server, know the table by. Unique by default.
 
     Raises:
         ValueError: If an argument is out of range or the initializer does not
@@ -60,6 +63,8 @@ class Table(TableResource):
         dtype: str = "float32",
         seed: int | None = None,
         initial_capacity: int = 0,
+        device: str = "",
+        shared_name: str | None = None,
     ) -> None:
         super().__init__(
             dim,
@@ -69,6 +74,8 @@ class Table(TableResource):
             dtype=dtype,
             seed=seed,
             initial_capacity=initial_capacity,
+            device=device,
+            shared_name=shared_name,
         )
 
     def keys_of(self, ids: Any) -> tf.Tensor:

@@ -1,0 +1,27 @@
+"""Dynamic embeddings under the names of TensorFlow Recommenders-Addons.
+
+    import embedra.dynamic_embedding as de
+
+A program that was written for `tensorflow_recommenders_addons` needs this
+import and no other change; docs/migrate-from-tfra.md lists all names.
+"""
+
+from . import shadow_ops as shadow_ops
+from ._get_variable import (
+    delete_variable as delete_variable,
+    get_variable as get_variable,
+)
+from ._lookup import embedding_lookup as embedding_lookup
+from ._mode import (
+    ModelMode as ModelMode,
+    enable_inference_mode as enable_inference_mode,
+    enable_train_mode as enable_train_mode,
+    get_model_mode as get_model_mode,
+)
+from ._optimizer import DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer
+from ._shards import default_partition_fn as default_partition_fn
+from ._trainable import (
+    TrainableWrapper as TrainableWrapper,
+    trainable_wrapper_filter as trainable_wrapper_filter,
+)
+from ._variable import Variable as Variable

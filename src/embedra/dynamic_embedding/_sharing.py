@@ -1,0 +1,104 @@
+"""Tables that several variables have in common."""
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import tensorflow as tf
+
+from embedra import table as table_lib
+
+
+# By graph (None when executing eagerly), shared name and number of the device,
+# for as long as a variable holds them.
+_SHARED: WeakValueDictionary[Any, table_lib.Table] = WeakValueDictionary()
+
+
+def current_graph() -> Any:
+    """Returns the TF1 graph that objects are made in, None if eagerly."""
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            return None
+        return tf.compat.v1.get_default_graph()
+
+
+def shared_tables(variable: Any) -> list[table_lib.Table]:
+    """Returns the tables of a new variable.
+
+    Args:
+        variable: The variable, with its arguments set.
+
+    Returns:
+        Those of a variable of its `shared_name`, or new ones.
+
+    Raises:
+        ValueError: If those have another width, dtype or number of devices.
+    """
+    if variable.shared_name is None:
+        return _new_tables(variable)
+    graph = current_graph()
+    keys = [
+        (graph and id(graph), variable.shared_name, i)
+        for i in range(len(variable.devices))
+    ]
+    if keys[0] not in _SHARED:
+        tables = _new_tables(variable)
+        _SHARED.update(zip(keys, tables, strict=True))
+        return tables
+    _check_same(variable, _SHARED[keys[0]])
+    beyond = (*keys[0][:2], len(keys))
+    if keys[-1] not in _SHARED or beyond in _SHARED:
+        msg = (
+            f"{_described(variable)} asks for {len(keys)} devices, but the "
+            "variable of that shared_name has another number of them. Use the "
+            "same `devices`, or another shared_name."
+        )
+        raise ValueError(msg)
+    return [_SHARED[key] for key in keys]
+
+
+def _new_tables(variable: Any) -> list[table_lib.Table]:
+    given = variable.arguments
+    kind = variable.kv_creator
+    options: dict[str, Any] = {} if kind is None else kind.table_options()
+    capacity = max(given["init_size"], options.pop("initial_capacity", 0))
+    tables: list[table_lib.Table] = []
+    for i, device in enumerate(variable.devices):
+        tables.append(
+            table_lib.Table(
+                given["dim"],
+                name=variable.name,
+                initializer=variable.initializer,
+                key_dtype=given["key_dtype"],
+                dtype=given["value_dtype"],
+                # A row starts the same on whichever device.
+                seed=tables[0].seed if tables else None,
+                initial_capacity=capacity // len(variable.devices),
+                device=device,
+                shared_name=f"{variable.shared_name or variable.name}/{i}",
+                **options,
+            )
+        )
+    return tables
+
+
+def _check_same(variable: Any, table: table_lib.Table) -> None:
+    given = variable.arguments
+    differing = [
+        f"{name}={given[argument]!r} here, {getattr(table, field)!r} there"
+        for name, argument, field in (
+            ("dim", "dim", "dim"),
+            ("key_dtype", "key_dtype", "key_dtype"),
+            ("value_dtype", "value_dtype", "dtype"),
+        )
+        if given[argument] != getattr(table, field)
+    ]
+    if differing:
+        msg = (
+            f"{_described(variable)} differs from variable {table.name!r} of "
+            f"that shared_name: {'; '.join(differing)}."
+        )
+        raise ValueError(msg)
+
+
+def _described(variable: Any) -> str:
+    return f"Variable {variable.name!r} (shared_name={variable.shared_name!r})"

@@ -1,0 +1,179 @@
+"""What stands for looked-up rows: the `trainable` of a lookup."""
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+import tensorflow as tf
+
+from embedra import table as table_lib
+from embedra.optimizers import TableVariable
+
+from ._shards import ShardedTables
+
+
+_BY_ID: WeakValueDictionary[int, "TrainableWrapper"] = WeakValueDictionary()
+
+
+class TrainableWrapper(TableVariable):
+    """Stands for the rows of a `de.Variable` in tapes and optimizers.
+
+    It holds no rows. A tape gives its gradient as `tf.IndexedSlices` over the
+    rows that were looked up, and an optimizer that is handed that gradient
+    updates the tables.
+
+    Args:
+        params: The `de.Variable`.
+        name: Name of the lookups that it stands for.
+        trainable: Whether it is among the trainable variables.
+    """
+
+    def __init__(
+        self, params: Any, name: str, *, trainable: bool = True
+    ) -> None:
+        self.params = params
+        super().__init__(params.tables[0], name=name)
+        self.trainable = trainable
+        _BY_ID[id(self)] = self
+        keep_local(self.value)
+
+    @property
+    def tables(self) -> list[table_lib.Table]:
+        """The tables of the variable, one for each device."""
+        return list(self.params.tables)
+
+    def by_table(
+        self, gradient: tf.IndexedSlices
+    ) -> list[tuple[table_lib.Table, tf.IndexedSlices]]:
+        """Splits a gradient by table; see `ShardedTables.lookup`.
+
+        Args:
+            gradient: As a tape gives it.
+
+        Returns:
+            Each table with rows of gradients and positions of records.
+        """
+        shards: ShardedTables = self.params.shards
+        return shards.split_gradient(gradient)
+
+    def read_value(self, do_prefetch: bool = True) -> tf.Tensor:
+        """Tells tapes of a use, and returns the (empty) value.
+
+        Args:
+            do_prefetch: Unused.
+        """
+        del do_prefetch
+        return self.value.read_value()
+
+
+def keep_local(variable: tf.Variable) -> None:
+    """Keeps a variable of a TF1 graph out of checkpoints.
+
+    Args:
+        variable: One that has no content worth saving.
+    """
+    if hasattr(variable, "numpy") or tf.executing_eagerly():
+        return
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            return
+        keys = tf.compat.v1.GraphKeys
+        saved = tf.compat.v1.get_collection_ref(keys.GLOBAL_VARIABLES)
+        saved[:] = [v for v in saved if v is not variable]
+        tf.compat.v1.add_to_collection(keys.LOCAL_VARIABLES, variable)
+
+
+class FunctionTrainable(tf.__internal__.CompositeTensor):
+    """A `TrainableWrapper` while a `tf.function` is traced.
+
+    A variable that a function returns would arrive as a tensor. This one has
+    no tensors, and what arrives is the variable itself. In the function it
+    answers as the variable does.
+
+    Args:
+        table_variable: The variable.
+    """
+
+    _should_act_as_resource_variable = True
+
+    def __init__(self, table_variable: TrainableWrapper) -> None:
+        self.table_variable = table_variable
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "table_variable":
+            raise AttributeError(name)
+        if hasattr(self.table_variable, name):
+            return getattr(self.table_variable, name)
+        # Keras tells variables apart by what the inner one has.
+        return getattr(self.table_variable.value, name)
+
+    @property
+    def _type_spec(self) -> "_Spec":
+        return _Spec(id(self.table_variable))
+
+
+class _Spec(tf.TypeSpec):
+    """Describes a `FunctionTrainable`: which variable it is, and no tensors."""
+
+    value_type = property(lambda _: FunctionTrainable)
+
+    def __init__(self, variable_id: int) -> None:
+        self._variable_id = variable_id
+
+    def _serialize(self) -> tuple[int]:
+        return (self._variable_id,)
+
+    @property
+    def _component_specs(self) -> tuple[()]:
+        return ()
+
+    def _to_components(self, value: FunctionTrainable) -> tuple[()]:
+        del value
+        return ()
+
+    def _from_components(self, components: tuple[()]) -> Any:
+        del components
+        variable = _BY_ID[self._variable_id]
+        if tf.inside_function():
+            return FunctionTrainable(variable)
+        return variable
+
+
+def as_returned(variable: TrainableWrapper) -> Any:
+    """Returns a variable in the form in which it can leave a `tf.function`.
+
+    Args:
+        variable: The variable.
+    """
+    if tf.inside_function():
+        return FunctionTrainable(variable)
+    return variable
+
+
+def trainable_wrapper_filter(
+    iterable: Any, test_unaggregated_function: Any = None
+) -> tuple[list[Any], list[Any]]:
+    """Parts what stands for dynamic tables from dense variables.
+
+    Args:
+        iterable: Variables, or things that hold them.
+        test_unaggregated_function: Given an element, gives the variable in it;
+            by default the element is the variable, or a pair whose second is.
+
+    Returns:
+        The elements of tables, and the others.
+    """
+
+    def variable_of(element: Any) -> Any:
+        if test_unaggregated_function is not None:
+            return test_unaggregated_function(element)
+        return element[1] if isinstance(element, tuple) else element
+
+    tables: list[Any] = []
+    dense: list[Any] = []
+    for element in iterable:
+        variable = variable_of(element)
+        is_table = isinstance(
+            variable, TableVariable | FunctionTrainable
+        ) or hasattr(variable, "table_variable")
+        (tables if is_table else dense).append(element)
+    return tables, dense

@@ -1,0 +1,9 @@
+"""Differentiable lookups: rows of a table, single or combined by bags."""
+
+from ._bags import (
+    Bags as Bags,
+    padding_mask as padding_mask,
+    to_bags as to_bags,
+    without_padding as without_padding,
+)
+from ._reader import RowReader as RowReader
