@@ -45,5 +45,5 @@ def get_model_mode() -> ModelMode:
 
 
 def _set(mode: ModelMode) -> None:
-    global _mode  # noqa: PLW0603
+    global _mode
     _mode = mode
