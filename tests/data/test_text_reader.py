@@ -210,3 +210,62 @@ def test_error_inside_tf_data_is_kept_as_failure(write):
     with pytest.raises(Exception, match=r"log\.csv:2"):
         list(reader.dataset(2))
     assert isinstance(reader.failure, DataError)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"\xff,1,2\n", b'"\xff,b",1,2\n', b'a,1,2,"x,\xff",\xfe\r\n', b"\xff\n"],
+)
+@pytest.mark.parametrize("end", [GOOD.encode(), b"\xff,1,2,\xfe\n\xfe,0,,y\n"])
+def test_wrong_width_is_reported_of_lines_that_are_not_utf8(write, line, end):
+    path = write((HEADER + GOOD).encode() + line + end)
+    with pytest.raises(DataError, match=r"log\.csv:4: \d columns, expected 4"):
+        read(path)
+    block, report = read(path, on_error="skip")
+    assert (len(block), report.malformed) == (4, 1)
+
+
+def test_bytes_that_are_not_utf8_stay_as_they_are_beside_wrong_lines(write):
+    text = HEADER.encode() + b'\xff,1\n"\xfe,b",1,2,x\n'
+    block, report = read(write(text), on_error="skip")
+    assert report.malformed == 1
+    assert block.categorical[0, 0] == string_ids([b"\xfe,b"])[0]
+
+
+def test_wrong_width_without_quotes_is_counted_by_delimiters(write):
+    row = b"a,1,21060100," + b",".join([b"\xff"] * 21)
+    path = write(row.replace(b"a", b'"', 1) + b"\n" + row + b",x\n")
+    block, report = read(path, "avazu", None, on_error="skip")
+    assert (len(block), report.malformed) == (1, 1)
+    assert "25 columns, expected 24" in report.examples[0]
+
+
+@pytest.mark.parametrize(
+    ("codec", "shown"),
+    [
+        ("utf-16", "UTF-16"),
+        ("utf-16-le", "UTF-16LE"),
+        ("utf-16-be", "UTF-16BE"),
+        ("utf-32", "UTF-32"),
+    ],
+)
+def test_other_encodings_are_named(write, codec, shown):
+    path = write((HEADER + GOOD).encode(codec))
+    with pytest.raises(DataError, match=rf"begins as {shown} does") as raised:
+        ClickReader(path, "csv", COLUMNS)
+    assert f"iconv -f {shown}" in str(raised.value)
+
+
+def test_other_encoding_is_named_where_there_is_no_header(write):
+    with pytest.raises(DataError, match="begins as UTF-16 does"):
+        ClickReader(write("a,1\n".encode("utf-16")), "avazu")
+
+
+def test_beginning_is_checked_without_reading_the_rest(write):
+    many = ("x" * 1000 + ",1,2,x\n") * 12_000
+    late = ClickReader(write(HEADER + many + "a,7,2,x\n"), "csv", COLUMNS)
+    late.check_beginning()
+    assert late.report.rows == 0
+    early = ClickReader(write(HEADER + "a,7,2,x\n" + many), "csv", COLUMNS)
+    with pytest.raises(DataError, match=r"log\.csv:2: column 'click'"):
+        early.check_beginning()

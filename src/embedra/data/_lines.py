@@ -4,6 +4,10 @@ To that parser a quoted value may go on over line ends, whatever its options
 say: one quote that is never closed swallows the rows after it. Here each line
 is looked at alone. One that leaves a quote open is replaced by `OPEN_QUOTE`,
 which has one column and so is reported by the parser in its place.
+
+The parser also cannot report a line that is not UTF-8. Where such a line has
+the wrong number of columns, its odd bytes are replaced, and the parser reports
+that; where it has the right number, its bytes stay as they are.
 """
 
 from __future__ import annotations
@@ -29,16 +33,23 @@ class Lines(io.RawIOBase):
     Args:
         stream: The bytes of the file; this stream does not close it.
         layout: How they are laid out.
+        width: Columns of a line that is a row.
         block_bytes: Bytes to read at once, and the longest line looked at.
     """
 
     def __init__(
-        self, stream: pa.NativeFile, layout: FileFormat, block_bytes: int
+        self,
+        stream: pa.NativeFile,
+        layout: FileFormat,
+        width: int,
+        block_bytes: int,
     ) -> None:
         super().__init__()
         self._stream = stream
+        self._width = width
         self._block_bytes = block_bytes
-        self._line = _whole_lines(layout.delimiter) if layout.quoted else None
+        self._lines = _whole_lines(layout.delimiter) if layout.quoted else None
+        self._value = _values(layout.delimiter, quoted=layout.quoted)
         self._checked = memoryview(b"")
         self._rest = b""
         self._ended = False
@@ -75,7 +86,27 @@ class Lines(io.RawIOBase):
                 # Too long for the parser, which will say so.
                 last = len(text) - 1
             text, self._rest = text[: last + 1], text[last + 1 :]
-        return text if self._line is None else _check(text, self._line)
+        if self._lines is not None:
+            text = _check_quotes(text, self._lines)
+        return text if _is_utf8(text) else self._check_widths(text)
+
+    def _check_widths(self, text: bytes) -> bytes:
+        """Makes lines of the wrong width UTF-8, so that they are reported."""
+        lines = text.splitlines(keepends=True)
+        for i, line in enumerate(lines):
+            if _is_utf8(line):
+                continue
+            if len(self._value.findall(line)) != self._width:
+                lines[i] = line.decode(errors="replace").encode()
+        return b"".join(lines)
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _whole_lines(delimiter: str) -> re.Pattern[bytes]:
@@ -84,14 +115,26 @@ def _whole_lines(delimiter: str) -> re.Pattern[bytes]:
     Quotes mean what they mean to Arrow: one that does not begin a value is
     part of it. Nothing is ever tried twice, so the time is linear.
     """
-    mark = re.escape(delimiter.encode())
-    quoted = rb'"(?:[^"\r\n]++|"")*+"'
-    value = rb"(?:" + quoted + rb'|(?!"))[^' + mark + rb"\r\n]*+"
+    mark, value = _patterns(delimiter, quoted=True)
     line = value + rb"(?:" + mark + value + rb")*+(?:\r\n?|\n)"
     return re.compile(rb"(?:" + line + rb")*+")
 
 
-def _check(text: bytes, whole_lines: re.Pattern[bytes]) -> bytes:
+def _values(delimiter: str, *, quoted: bool) -> re.Pattern[bytes]:
+    """Matches each value of a line that leaves no quote open."""
+    mark, value = _patterns(delimiter, quoted=quoted)
+    return re.compile(rb"(?:^|" + mark + rb")" + value)
+
+
+def _patterns(delimiter: str, *, quoted: bool) -> tuple[bytes, bytes]:
+    """What matches a delimiter, and a value."""
+    mark = re.escape(delimiter.encode())
+    rest = rb"[^" + mark + rb"\r\n]*+"
+    whole = rb'"(?:[^"\r\n]++|"")*+"'
+    return mark, rb"(?:" + whole + rb'|(?!"))' + rest if quoted else rest
+
+
+def _check_quotes(text: bytes, whole_lines: re.Pattern[bytes]) -> bytes:
     """Replaces the lines of a text that leave a quote open."""
     parts = []
     copied = 0

@@ -106,6 +106,15 @@ class ClickReader:
             self.failure = error
             raise
 
+    def check_beginning(self) -> None:
+        """Reads the first run of rows, to find a wrong file early.
+
+        Raises:
+            DataError: As `blocks`, for that run.
+        """
+        next(self.blocks(), None)
+        self.report = ReadReport(str(self.path))
+
     def batches(
         self,
         batch_size: int,

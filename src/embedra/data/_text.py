@@ -8,6 +8,7 @@ hold the delimiter but no line break; hence one line is one row, always, see
 
 from __future__ import annotations
 
+import codecs
 import csv
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
@@ -107,6 +108,14 @@ def _first_line(path: Path, layout: FileFormat) -> list[str]:
     if start.startswith(b"\x1f\x8b"):
         msg = f"{path}: is packed by gzip. Expected a name that ends in .gz."
         raise DataError(msg)
+    encoding = _other_encoding(start)
+    if encoding:
+        msg = (
+            f"{path}: is not UTF-8: it begins as {encoding} does. Expected "
+            f"UTF-8; convert the file, for example with iconv -f {encoding} "
+            f"-t UTF-8 {path.name} > converted.csv."
+        )
+        raise DataError(msg)
     line = start.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
     line = line.removesuffix("\r")
     if "\r" in line:
@@ -116,6 +125,8 @@ def _first_line(path: Path, layout: FileFormat) -> list[str]:
             f"tr '\\r' '\\n' < {path.name} > converted.csv."
         )
         raise DataError(msg)
+    if not layout.quoted:
+        return line.split(layout.delimiter)
     try:
         return next(
             csv.reader([line], delimiter=layout.delimiter, strict=True), []
@@ -125,13 +136,32 @@ def _first_line(path: Path, layout: FileFormat) -> list[str]:
         raise DataError(msg) from error
 
 
+def _other_encoding(start: bytes) -> str:
+    """The encoding that a text begins as, where it cannot be UTF-8."""
+    marks = (
+        (codecs.BOM_UTF32_LE, "UTF-32"),  # Begins with the mark of UTF-16.
+        (codecs.BOM_UTF32_BE, "UTF-32"),
+        (codecs.BOM_UTF16_LE, "UTF-16"),
+        (codecs.BOM_UTF16_BE, "UTF-16"),
+    )
+    for mark, encoding in marks:
+        if start.startswith(mark):
+            return encoding
+    # Without a mark, every other byte of a UTF-16 header is zero.
+    zeros = [byte == 0 for byte in start[:4]]
+    if zeros == [False, True, False, True]:
+        return "UTF-16LE"
+    return "UTF-16BE" if zeros == [True, False, True, False] else ""
+
+
 def text_names(path: Path, layout: FileFormat) -> list[str]:
     """Names of the columns of a text file.
 
     Raises:
-        DataError: If the file is empty.
+        DataError: If the file is empty, or is not text of this kind.
     """
-    return list(layout.names) or _first_line(path, layout)
+    first = _first_line(path, layout)
+    return list(layout.names) or first
 
 
 def _open(
@@ -145,6 +175,7 @@ def _open(
         Lines(
             pa.input_stream(str(path), compression="detect"),
             layout,
+            len(names),
             _BLOCK_BYTES,
         ),
         read_options=pyarrow.csv.ReadOptions(
