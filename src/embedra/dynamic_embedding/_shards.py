@@ -71,7 +71,7 @@ class ShardedTables:
         if len(self.tables) == 1:
             table = self.tables[0]
             if insert:
-                table.create_missing(keys)
+                keys = table.create_missing(keys)
             value = trainable.value
             value.read_value()
             return _lookup(table, value.handle, keys, insert=insert).rows[0]
@@ -88,7 +88,7 @@ class ShardedTables:
             def look_up(shard: int, part: tf.Tensor) -> tuple[Any, ...]:
                 table = self.tables[shard]
                 if insert:
-                    table.create_missing(part)
+                    part = table.create_missing(part)
                 handle = table.resource_handle
                 found = _lookup(table, handle, part, insert=insert)
                 return found.rows[0], found.positions[0]
@@ -106,7 +106,7 @@ class ShardedTables:
 
             return rows, gradient
 
-        return self._as_rows(read(trainable.value.read_value()), keys)
+        return self._as_rows(read(trainable.read_value()), keys)
 
     def read(self, keys: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Reads rows, with no gradient.

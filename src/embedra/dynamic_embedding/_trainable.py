@@ -9,6 +9,7 @@ from embedra import table as table_lib
 from embedra.optimizers import TableVariable
 
 from ._shards import ShardedTables
+from ._sharing import current_graph
 
 
 _BY_ID: WeakValueDictionary[int, "TrainableWrapper"] = WeakValueDictionary()
@@ -25,12 +26,19 @@ class TrainableWrapper(TableVariable):
         params: The `de.Variable`.
         name: Name of the lookups that it stands for.
         trainable: Whether it is among the trainable variables.
+        max_norm: Longest L2 norm of a row that lookups return, or None.
     """
 
     def __init__(
-        self, params: Any, name: str, *, trainable: bool = True
+        self,
+        params: Any,
+        name: str,
+        *,
+        trainable: bool = True,
+        max_norm: float | None = None,
     ) -> None:
         self.params = params
+        self.max_norm = max_norm
         super().__init__(params.tables[0], name=name)
         self.trainable = trainable
         _BY_ID[id(self)] = self
@@ -62,7 +70,11 @@ class TrainableWrapper(TableVariable):
             do_prefetch: Unused.
         """
         del do_prefetch
-        return self.value.read_value()
+        if current_graph() is None:
+            return self.value.read_value()
+        # TF1 programs may initialise global variables only.
+        with tf.control_dependencies([self.value.initializer]):
+            return self.value.read_value()
 
 
 def keep_local(variable: tf.Variable) -> None:
@@ -71,15 +83,13 @@ def keep_local(variable: tf.Variable) -> None:
     Args:
         variable: One that has no content worth saving.
     """
-    if hasattr(variable, "numpy") or tf.executing_eagerly():
+    graph = current_graph()
+    if graph is None:
         return
-    with tf.init_scope():
-        if tf.executing_eagerly():
-            return
-        keys = tf.compat.v1.GraphKeys
-        saved = tf.compat.v1.get_collection_ref(keys.GLOBAL_VARIABLES)
-        saved[:] = [v for v in saved if v is not variable]
-        tf.compat.v1.add_to_collection(keys.LOCAL_VARIABLES, variable)
+    keys = tf.compat.v1.GraphKeys
+    saved = graph.get_collection_ref(keys.GLOBAL_VARIABLES)
+    saved[:] = [v for v in saved if v is not variable]
+    graph.add_to_collection(keys.LOCAL_VARIABLES, variable)
 
 
 class FunctionTrainable(tf.__internal__.CompositeTensor):

@@ -163,9 +163,13 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         """Returns the number of keys (a tensor in a `tf.function`)."""
         return number(_ops.table_size([self.resource_handle])[0])
 
-    def clear(self) -> None:
-        """Removes all keys. Seed, step and slot layout stay."""
-        _ops.table_clear([self.resource_handle])
+    def clear(self) -> Any:
+        """Removes all keys. Seed, step and slot layout stay.
+
+        Returns:
+            The operation to run in a TF1 graph, None elsewhere.
+        """
+        return _ops.table_clear([self.resource_handle])
 
     def reserve(self, capacity: int) -> None:
         """Makes room for `capacity` keys in all.
@@ -254,11 +258,14 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
                 return
             yield records
 
-    def import_records(self, records: Records) -> None:
+    def import_records(self, records: Records) -> Any:
         """Adds or overwrites whole records.
 
         Args:
             records: As `export_chunks` gives them, with the table's slots.
+
+        Returns:
+            The operation to run in a TF1 graph, None elsewhere.
 
         Raises:
             ValueError: If the rows have another width.
@@ -270,7 +277,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
                 f"(n, {self.dim}). Received: {tuple(rows.shape)}."
             )
             raise ValueError(msg)
-        _ops.table_import(
+        return _ops.table_import(
             self.resource_handle,
             records.keys,
             tf.cast(rows, self.dtype),

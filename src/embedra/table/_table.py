@@ -112,7 +112,7 @@ class Table(TableResource):
         """
         keys = self.keys_of(keys)
         if insert:
-            self.create_missing(keys)
+            keys = self.create_missing(keys)
         found = _ops.table_lookup(
             [self.resource_handle],
             # No variable takes part: the handle only fills the place.
@@ -145,31 +145,38 @@ class Table(TableResource):
             raise ValueError(msg)
         return tf.broadcast_to(row, (self.dim,))
 
-    def create_missing(self, keys: tf.Tensor) -> None:
+    def create_missing(self, keys: tf.Tensor) -> tf.Tensor:
         """Creates absent keys, if their rows come from a Python initializer.
 
         Native initializers need no help: the lookup itself draws the rows.
 
         Args:
             keys: Keys, `int64`, any shape.
+
+        Returns:
+            The keys; in a TF1 graph they come after the creation.
         """
         if self.initializer.function is None:
-            return
+            return keys
         missing = _ops.table_missing(
             self.resource_handle, tf.reshape(keys, (-1,))
         )
         rows = new_rows(
             self.initializer, missing, self.dim, tf.as_dtype(self.dtype)
         )
-        _ops.table_assign(
+        created = _ops.table_assign(
             [self.resource_handle],
             [missing],
             [rows],
             dims=[self.dim],
             only_missing=True,
         )
+        if created is None:
+            return keys
+        with tf.control_dependencies([created]):
+            return tf.identity(keys)
 
-    def assign(self, keys: Any, rows: Any) -> None:
+    def assign(self, keys: Any, rows: Any) -> Any:
         """Stores rows. Existing slots are kept, new ones are initial.
 
         Args:
@@ -177,12 +184,15 @@ class Table(TableResource):
             rows: Rows, shape `keys.shape + (dim,)`. Of a repeated key the last
                 row wins.
 
+        Returns:
+            The operation to run in a TF1 graph, None elsewhere.
+
         Raises:
             ValueError: If the shape of `rows` does not fit.
         """
         keys = self.keys_of(keys)
         rows = checked_rows(self, keys, tf.cast(rows, self.dtype), "rows")
-        _ops.table_assign(
+        return _ops.table_assign(
             [self.resource_handle],
             [tf.reshape(keys, (-1,))],
             [rows],
@@ -190,20 +200,23 @@ class Table(TableResource):
             only_missing=False,
         )
 
-    def accumulate(self, keys: Any, deltas: Any) -> None:
+    def accumulate(self, keys: Any, deltas: Any) -> Any:
         """Adds to rows; absent keys start from their initial row.
 
         Args:
             keys: Keys of any shape; all deltas of a repeated key count.
             deltas: What is added, shape `keys.shape + (dim,)`.
 
+        Returns:
+            The operation to run in a TF1 graph, None elsewhere.
+
         Raises:
             ValueError: If the shape of `deltas` does not fit.
         """
         keys = self.keys_of(keys)
         deltas = checked_rows(self, keys, tf.cast(deltas, tf.float32), "deltas")
-        self.create_missing(keys)
-        _ops.table_accumulate(
+        keys = self.create_missing(keys)
+        return _ops.table_accumulate(
             [self.resource_handle],
             [tf.reshape(keys, (-1,))],
             [deltas],
