@@ -33,6 +33,7 @@ REGISTER_OP("EmbedraTableLookup")
     .Attr("T: {float, bfloat16, half}")
     .Attr("dims: list(int)")
     .Attr("insert: bool")
+    .Attr("insert_in_gradient: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) -> absl::Status {
       std::vector<int64_t> dims;
@@ -59,6 +60,8 @@ with where `default_rows` has no elements. `positions` is -1 for it.
 trainables: Handles of the variables that stand for the tables; never read. The
   gradient with respect to them is made of slices at `positions`.
 bounds: One more than the largest position ever used in each table.
+insert_in_gradient: Without `insert`, whether absent keys are created if and when
+  a gradient is computed.
 )doc");
 
 class TableLookupOp : public TableListKernel {

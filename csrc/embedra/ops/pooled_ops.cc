@@ -62,6 +62,7 @@ REGISTER_OP("EmbedraTablePooledLookup")
     .Attr("T: {float, bfloat16, half}")
     .Attr("dims: list(int)")
     .Attr("insert: bool")
+    .Attr("insert_in_gradient: bool = false")
     .Attr("combiner: {'sum', 'mean', 'sqrtn'}")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) -> absl::Status {

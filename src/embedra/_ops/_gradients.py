@@ -11,7 +11,11 @@ import tensorflow as tf
 
 from embedra._typing import Tensor
 
-from ._lookup_ops import table_lookup, table_pooled_gradient
+from ._lookup_ops import (
+    table_lookup,
+    table_pooled_gradient,
+    table_pooled_lookup,
+)
 
 
 @tf.RegisterGradient("EmbedraTableLookup")
@@ -20,6 +24,14 @@ def _lookup_gradient(op: Any, *grads: Tensor) -> list[Any]:
     dims = op.get_attr("dims")
     n = len(dims)
     _, positions, _, bounds = _split(op.outputs, n)
+    if op.get_attr("insert_in_gradient"):
+        again = table_lookup(
+            *_split(op.inputs, n),
+            dims=dims,
+            dtype=op.get_attr("T"),
+            insert=True,
+        )
+        positions, bounds = again.positions, again.bounds
     slices = [
         tf.IndexedSlices(
             values=tf.cast(tf.reshape(grad, [-1, dim]), tf.float32),
@@ -40,6 +52,15 @@ def _pooled_lookup_gradient(op: Any, *grads: Tensor) -> list[Any]:
     n = len(dims)
     tables, _, _, row_splits, weights, _ = _split(op.inputs, n)
     pooled, positions, bounds = _split(op.outputs, n)
+    if op.get_attr("insert_in_gradient"):
+        again = table_pooled_lookup(
+            *_split(op.inputs, n),
+            dims=dims,
+            dtype=op.get_attr("T"),
+            insert=True,
+            combiner=_text(op.get_attr("combiner")),
+        )
+        positions, bounds = again.positions, again.bounds
     indices, values = table_pooled_gradient(
         tables,
         positions,
@@ -110,15 +131,16 @@ def _weight_gradient(
         pooled_dot_grad = tf.gather(tf.reduce_sum(pooled * grad, -1), bags)
         if combiner == "mean":
             total = tf.math.unsorted_segment_sum(weights, bags, num_bags)
-            gradient = (row_dot_grad - pooled_dot_grad) / tf.gather(total, bags)
+            gradient = tf.math.divide_no_nan(
+                row_dot_grad - pooled_dot_grad, tf.gather(total, bags)
+            )
         else:
             squares = tf.gather(
                 tf.math.unsorted_segment_sum(weights**2, bags, num_bags), bags
             )
-            gradient = (
-                row_dot_grad / tf.sqrt(squares)
-                - weights * pooled_dot_grad / squares
-            )
+            gradient = tf.math.divide_no_nan(
+                row_dot_grad, tf.sqrt(squares)
+            ) - tf.math.divide_no_nan(weights * pooled_dot_grad, squares)
     return gradient
 
 
@@ -133,7 +155,13 @@ def _nothing(count: int) -> list[None]:
 
 
 def _dense_shape(bound: Tensor, dim: int) -> Tensor:
-    return tf.stack([bound, tf.constant(dim, tf.int64)])
+    """Returns the shape of slices, which nothing but messages needs.
+
+    It is int32, as that of the zeros which TensorFlow puts in where a branch of
+    `tf.cond` does no lookup: other dtypes do not go together.
+    """
+    rows = tf.cast(tf.minimum(bound, tf.int32.max), tf.int32)
+    return tf.stack([rows, tf.constant(dim, tf.int32)])
 
 
 def _text(attribute: str | bytes) -> str:

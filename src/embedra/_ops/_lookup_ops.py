@@ -49,6 +49,7 @@ def table_lookup(
     dims: Sequence[int],
     dtype: str,
     insert: bool,
+    insert_in_gradient: bool = False,
 ) -> TableLookup:
     """Looks up rows; differentiable with respect to `trainables`.
 
@@ -62,6 +63,8 @@ def table_lookup(
         dims: Widths of the rows.
         dtype: Dtype of the rows of all tables.
         insert: Whether absent keys are created and lookups are counted.
+        insert_in_gradient: Without `insert`, whether they are if and when a
+            gradient is computed.
 
     Returns:
         Rows, positions, found flags and bounds.
@@ -74,6 +77,7 @@ def table_lookup(
         default_rows=[tf.convert_to_tensor(r, dtype) for r in default_rows],
         dims=list(dims),
         insert=insert,
+        insert_in_gradient=insert_in_gradient,
     )
     return TableLookup(*outputs)
 
@@ -89,6 +93,7 @@ def table_pooled_lookup(
     dims: Sequence[int],
     dtype: str,
     insert: bool,
+    insert_in_gradient: bool = False,
     combiner: str,
 ) -> TablePooledLookup:
     """Looks up bags of keys and combines the rows of each.
@@ -106,6 +111,8 @@ def table_pooled_lookup(
         dims: Widths of the rows.
         dtype: Dtype of the rows of all tables.
         insert: Whether absent keys are created and lookups are counted.
+        insert_in_gradient: Without `insert`, whether they are if and when a
+            gradient is computed.
         combiner: "sum", "mean" or "sqrtn"; with weights as
             `tf.nn.embedding_lookup_sparse` defines them.
 
@@ -122,6 +129,7 @@ def table_pooled_lookup(
         default_rows=[tf.convert_to_tensor(r, dtype) for r in default_rows],
         dims=list(dims),
         insert=insert,
+        insert_in_gradient=insert_in_gradient,
         combiner=combiner,
     )
     return TablePooledLookup(*outputs)

@@ -2,6 +2,7 @@
 
 from ._bags import (
     Bags as Bags,
+    kept_of as kept_of,
     padding_mask as padding_mask,
     to_bags as to_bags,
     without_padding as without_padding,

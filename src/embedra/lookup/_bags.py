@@ -58,7 +58,19 @@ def without_padding(bags: Bags) -> Bags:
     Returns:
         The same bags with fewer ids.
     """
-    kept = padding_mask(bags.ids)
+    return kept_of(bags, padding_mask(bags.ids))
+
+
+def kept_of(bags: Bags, kept: tf.Tensor) -> Bags:
+    """Leaves out ids.
+
+    Args:
+        bags: Bags.
+        kept: Which ids stay, `bool`, shape `(n,)`.
+
+    Returns:
+        The same bags with fewer ids.
+    """
     before = tf.concat([[0], tf.cumsum(tf.cast(kept, tf.int64))], axis=0)
     has_weights = bags.weights.shape[0] != 0
     weights = (
@@ -215,7 +227,11 @@ def _same(
         if theirs.shape != mine.shape or not bool(
             tf.reduce_all(theirs == mine)
         ):
-            raise ValueError(message)
+            msg = (
+                f"{message} Received: {theirs.numpy()} for ids of "
+                f"{mine.numpy()}."
+            )
+            raise ValueError(msg)
         return values
     with tf.control_dependencies(
         [tf.debugging.assert_equal(theirs, mine, message)]

@@ -56,11 +56,7 @@ class RowReader:
         Returns:
             Rows of the table's dtype, shape `keys.shape + (dim,)`.
         """
-        if insert is None:
-            return self._insert_in_gradient(
-                lambda handle, now: self._rows(keys, handle, now), keys
-            )
-        return self._rows(keys, self._watched_handle(), insert)
+        return self._run(self._rows, keys, insert)
 
     def pooled(
         self,
@@ -84,7 +80,10 @@ class RowReader:
         """
 
         def look_up(
-            handle: tf.Tensor, now: bool, weights: tf.Tensor = weights
+            handle: tf.Tensor,
+            keys: tf.Tensor,
+            weights: tf.Tensor = weights,
+            **mode: bool,
         ) -> tf.Tensor:
             found = _ops.table_pooled_lookup(
                 [self._table.resource_handle],
@@ -95,17 +94,15 @@ class RowReader:
                 [self._table.default_row(self._default)],
                 dims=[self._table.dim],
                 dtype=self._table.dtype,
-                insert=now,
                 combiner=combiner,
+                **mode,
             )
             return found.pooled[0]
 
-        if insert is None:
-            return self._insert_in_gradient(look_up, keys, weights)
-        return look_up(self._watched_handle(), insert)
+        return self._run(look_up, keys, insert, weights)
 
     def _rows(
-        self, keys: tf.Tensor, handle: tf.Tensor, insert: bool
+        self, handle: tf.Tensor, keys: tf.Tensor, **mode: bool
     ) -> tf.Tensor:
         found = _ops.table_lookup(
             [self._table.resource_handle],
@@ -114,27 +111,50 @@ class RowReader:
             [self._table.default_row(self._default)],
             dims=[self._table.dim],
             dtype=self._table.dtype,
-            insert=insert,
+            **mode,
         )
         return found.rows[0]
 
-    def _insert_in_gradient(
-        self, look_up: Callable[..., tf.Tensor], keys: tf.Tensor, *others: Any
+    def _run(
+        self,
+        look_up: Callable[..., tf.Tensor],
+        keys: tf.Tensor,
+        insert: bool | None,
+        *others: tf.Tensor,
     ) -> tf.Tensor:
-        """Looks up, and creates absent keys only if gradients are wanted.
+        """Looks up in the way that `insert` asks for.
 
         It is not known whether a call without `training` belongs to a training
-        step. If a gradient is computed, it does: then the lookup is done once
-        more, this time inserting, and its gradient taken.
+        step. If a gradient is computed, it does: absent keys are then created
+        by the gradient.
 
         Args:
-            look_up: Given a handle that stands for the rows, whether to insert,
-                and `others`, gives rows.
+            look_up: Given a handle that stands for the rows, keys and `others`,
+                gives rows.
             keys: Keys that are looked up.
+            insert: As for `rows`.
             *others: Tensors that the rows depend on.
 
         Returns:
-            What `look_up` gives without inserting.
+            Rows.
+        """
+        if insert is None and self._table.initializer.function is not None:
+            return self._insert_by_python(look_up, keys, *others)
+        return look_up(
+            self._watched_handle(),
+            keys,
+            *others,
+            insert=bool(insert),
+            insert_in_gradient=insert is None,
+        )
+
+    def _insert_by_python(
+        self, look_up: Callable[..., tf.Tensor], keys: tf.Tensor, *others: Any
+    ) -> tf.Tensor:
+        """Looks up, and calls a Python initializer if gradients are wanted.
+
+        The op that looks up cannot do that, so that the lookup is done once
+        more in the gradient.
         """
 
         @tf.custom_gradient
@@ -143,15 +163,15 @@ class RowReader:
                 self._table.create_missing(keys)
                 with tf.GradientTape() as tape:
                     tape.watch(others)
-                    again = look_up(self._watched_handle(), True, *others)
+                    handle = self._watched_handle()
+                    again = look_up(handle, keys, *others, insert=True)
                 return tape.gradient(
                     again, [self._variable.value, *others], upstream[0]
                 )
 
             # No variable takes part here: the handle only fills the place.
-            return look_up(
-                self._table.resource_handle, False, *others
-            ), gradient
+            handle = self._table.resource_handle
+            return look_up(handle, keys, *others, insert=False), gradient
 
         return read(self._variable.value.read_value(), *others)
 

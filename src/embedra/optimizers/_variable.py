@@ -41,7 +41,7 @@ class TableVariable(keras.Variable):
         self._has_warned = False
         super().__init__(
             initializer="zeros",
-            shape=(0,),
+            shape=(0, table.dim),
             dtype="float32",
             autocast=False,
             name=name,
@@ -169,7 +169,7 @@ class TableVariable(keras.Variable):
             TypeError: If it is a gradient that was made dense.
         """
         shape = getattr(value, "shape", ())
-        if len(shape) == 2:
+        if len(shape) == 2 and shape[0] != 0:
             msg = (
                 f"The gradient of table {self.table.name!r} arrived as a dense "
                 f"tensor of shape {tuple(shape)}. Keep it as the "
