@@ -6,12 +6,20 @@ A program that was written for `tensorflow_recommenders_addons` needs this
 import and no other change; docs/migrate-from-tfra.md lists all names.
 """
 
-from . import shadow_ops as shadow_ops
+from . import (
+    data_flow as data_flow,
+    math as math,
+    ragged_embedding_ops as ragged_embedding_ops,
+    shadow_ops as shadow_ops,
+)
 from ._get_variable import (
     delete_variable as delete_variable,
     get_variable as get_variable,
 )
-from ._lookup import embedding_lookup as embedding_lookup
+from ._lookup import (
+    embedding_lookup as embedding_lookup,
+    embedding_lookup_unique as embedding_lookup_unique,
+)
 from ._mode import (
     ModelMode as ModelMode,
     enable_inference_mode as enable_inference_mode,
@@ -20,6 +28,10 @@ from ._mode import (
 )
 from ._optimizer import DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer
 from ._shards import default_partition_fn as default_partition_fn
+from ._sparse_lookup import (
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
 from ._trainable import (
     TrainableWrapper as TrainableWrapper,
     trainable_wrapper_filter as trainable_wrapper_filter,

@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from ._mode import ModelMode, get_model_mode
-from ._trainable import TrainableWrapper, as_returned
+from ._trainable import FunctionTrainable, TrainableWrapper, as_returned
 from ._variable import Variable
 
 
@@ -25,8 +25,9 @@ def embedding_lookup(
     they would start with. Repeated ids are one row: their gradients are summed.
 
     Args:
-        params: The variable.
-        ids: Dense ids of any rank but 0, integers of any width, or strings.
+        params: The variable, or a `de.shadow_ops.ShadowVariable` of one.
+        ids: Ids, dense or ragged, of any rank but 0: integers of any width, or
+            strings.
         partition_strategy: Unused: the variable has its `partitioner`.
         name: Name of the lookup. Lookups of one name, and all those without,
             have one trainable.
@@ -37,10 +38,12 @@ def embedding_lookup(
     Returns:
         Rows, shape `ids.shape + (dim,)`; and, if asked for, the trainable, to
         be given to `tape.gradient` and `optimizer.apply_gradients`, inside of a
-        `tf.function` or outside of it.
+        `tf.function` or outside of it. Its gradient is None in inference mode,
+        and if the variable is not trainable.
 
     Raises:
         KeyDtypeError: If the ids are of a wrong dtype.
+        TypeError: If they are sparse.
         ValueError: If they are a scalar.
 
     Example:
@@ -59,49 +62,167 @@ def embedding_lookup(
         [[-2.0, -2.0]]
     """
     del partition_strategy, validate_indices
-    variable = checked_variable(params)
-    trainable = variable.trainable_of(name)
+    trainable = trainable_for(params, name)
     rows = lookup_rows(trainable, ids, max_norm=max_norm)
     return (rows, as_returned(trainable)) if return_trainable else rows
 
 
+def embedding_lookup_unique(
+    params: Variable,
+    ids: Any,
+    partition_strategy: Any = None,
+    name: str | None = None,
+    validate_indices: Any = None,
+    max_norm: float | None = None,
+    return_trainable: bool = False,
+) -> Any:
+    """Does what `embedding_lookup` does, in which repeated ids are one row.
+
+    Args:
+        params: The variable, or a `de.shadow_ops.ShadowVariable` of one.
+        ids: Ids, dense or ragged, of any rank but 0.
+        partition_strategy: Unused.
+        name: Name of the lookup.
+        validate_indices: Unused.
+        max_norm: Longest L2 norm of a row that is returned, or None.
+        return_trainable: Whether to also return what stands for the rows.
+
+    Returns:
+        As `embedding_lookup`.
+
+    Example:
+        >>> import embedra.dynamic_embedding as de
+        >>> user = de.Variable(dim=2, name="user", initializer=0.5)
+        >>> ids = tf.ragged.constant([[7, 8], [7]], dtype=tf.int64)
+        >>> de.embedding_lookup_unique(user, ids).shape
+        TensorShape([2, None, 2])
+    """
+    return embedding_lookup(
+        params,
+        ids,
+        partition_strategy=partition_strategy,
+        name=name,
+        validate_indices=validate_indices,
+        max_norm=max_norm,
+        return_trainable=return_trainable,
+    )
+
+
+def trainable_for(params: Any, name: str | None) -> TrainableWrapper:
+    """Returns what stands for the rows of a lookup.
+
+    Args:
+        params: As a lookup is given it: a variable, or what stands for its
+            rows already.
+        name: Name of the lookup.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(params, list | tuple) and len(params) == 1:
+        params = params[0]
+    if isinstance(params, FunctionTrainable):
+        params = params.table_variable
+    if isinstance(params, TrainableWrapper):
+        return params
+    return checked_variable(params).trainable_of(name)
+
+
 def lookup_rows(
     trainable: TrainableWrapper, ids: Any, *, max_norm: float | None = None
-) -> tf.Tensor:
+) -> Any:
     """Looks up rows by what stands for them.
 
     Args:
         trainable: What stands for the rows.
-        ids: Dense ids of any rank but 0.
-        max_norm: Longest L2 norm of a row that is returned, or None.
+        ids: Ids, dense or ragged, of any rank but 0.
+        max_norm: Longest L2 norm of a row that is returned, or None for that
+            of the trainable.
 
     Returns:
         Rows, shape `ids.shape + (dim,)`.
+
+    Raises:
+        TypeError: If the ids are sparse.
+        ValueError: If they are a scalar.
     """
     variable = trainable.params
+    if isinstance(ids, tf.RaggedTensor):
+        flat = lookup_rows(trainable, ids.flat_values, max_norm=max_norm)
+        return ids.with_flat_values(flat)
+    if isinstance(ids, tf.SparseTensor):
+        msg = (
+            f"This lookup in {variable!r} needs dense or ragged ids. Received: "
+            "a SparseTensor. Use de.embedding_lookup_sparse or "
+            "de.safe_embedding_lookup_sparse."
+        )
+        raise TypeError(msg)
     keys = variable.keys_of(ids)
     if keys.shape.rank == 0:
         msg = (
             f"Lookups in {variable!r} need ids of rank 1 or more. Received: a "
-            "scalar."
+            f"scalar, {ids!r}."
         )
         raise ValueError(msg)
-    insert = variable.trainable and get_model_mode() is ModelMode.TRAIN
-    rows = variable.shards.lookup(keys, trainable, insert=insert)
-    return rows if max_norm is None else clip_rows(rows, max_norm)
+    return clip_rows(
+        rows_of_keys(trainable, keys), longest(trainable, max_norm)
+    )
 
 
-def clip_rows(rows: tf.Tensor, max_norm: float) -> tf.Tensor:
+def rows_of_keys(trainable: TrainableWrapper, keys: tf.Tensor) -> tf.Tensor:
+    """Reads rows, creating absent ones and recording a gradient in training.
+
+    Args:
+        trainable: What stands for the rows.
+        keys: Keys, `int64`, any shape.
+
+    Returns:
+        Rows, shape `keys.shape + (dim,)`.
+    """
+    shards = trainable.params.shards
+    if is_training(trainable):
+        rows: tf.Tensor = shards.lookup(keys, trainable, insert=True)
+        return rows
+    # No variable takes part, so that what is exported needs none.
+    return shards.read(keys)[0]
+
+
+def is_training(trainable: TrainableWrapper) -> bool:
+    """Returns whether a lookup made now creates rows that will be trained.
+
+    Args:
+        trainable: What stands for the rows.
+    """
+    return trainable.params.trainable and get_model_mode() is ModelMode.TRAIN
+
+
+def longest(
+    trainable: TrainableWrapper, max_norm: float | None
+) -> float | None:
+    """Returns the longest norm of a lookup: its own, or the trainable's.
+
+    Args:
+        trainable: What stands for the rows.
+        max_norm: As the lookup was given it.
+    """
+    return trainable.max_norm if max_norm is None else max_norm
+
+
+def clip_rows(rows: tf.Tensor, max_norm: float | None) -> tf.Tensor:
     """Shortens rows to an L2 norm.
 
     Args:
         rows: Rows, shape `(..., dim)`.
-        max_norm: Longest norm.
+        max_norm: Longest norm, or None.
 
     Returns:
         The same, those that are longer scaled down.
     """
-    return tf.clip_by_norm(rows, max_norm, axes=[-1])
+    if max_norm is None:
+        return rows
+    # Squares of float16 would overflow from 256 on.
+    clipped = tf.clip_by_norm(tf.cast(rows, tf.float32), max_norm, axes=[-1])
+    return tf.cast(clipped, rows.dtype)
 
 
 def checked_variable(params: Any) -> Variable:

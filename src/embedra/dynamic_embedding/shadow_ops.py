@@ -54,8 +54,7 @@ class ShadowVariable(TrainableWrapper):
         params = checked_variable(params)
         if name in params.trainable_store:
             name = f"{name}_{next(_COUNT)}"
-        super().__init__(params, name, trainable=trainable)
-        self.max_norm = max_norm
+        super().__init__(params, name, trainable=trainable, max_norm=max_norm)
         params.trainable_store[name] = self
 
 
@@ -80,7 +79,7 @@ def embedding_lookup(
     """
     del partition_strategy, validate_indices
     with tf.name_scope(name or "shadow_embedding_lookup"):
-        return lookup_rows(shadow, ids, max_norm=shadow.max_norm)
+        return lookup_rows(shadow, ids)
 
 
 def embedding_lookup_unique(
@@ -112,8 +111,4 @@ def embedding_lookup_unique(
             f"{shadow.params!r} have width {shadow.params.dim}."
         )
         raise ValueError(msg)
-    if isinstance(ids, tf.RaggedTensor):
-        return ids.with_flat_values(
-            embedding_lookup(shadow, ids.flat_values, name=name)
-        )
     return embedding_lookup(shadow, ids, name=name)
