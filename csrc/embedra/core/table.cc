@@ -62,6 +62,10 @@ Status TableOptions::Validate() const {
                                    "initial_capacity must be >= 0, got " +
                                    std::to_string(initial_capacity));
   }
+  if (max_capacity < 0) {
+    return Status::InvalidArgument(where + "max_capacity must be >= 0, got " +
+                                   std::to_string(max_capacity));
+  }
   Status status = initializer.Validate(dim);
   if (!status.ok()) {
     return Status::InvalidArgument(where + status.message());
@@ -74,6 +78,9 @@ Status TableOptions::Validate() const {
 
 Table::Impl::Impl(const TableOptions& options)
     : options_(options),
+      initializer_spec_(options.initializer),
+      seed_(options.seed),
+      stream_name_(options.name),
       initializer_(options.initializer, options.seed, options.name,
                    options.dim),
       kernels_(internal::Kernels()),
@@ -92,9 +99,22 @@ Status Table::Impl::SetInitializer(const InitializerSpec& initializer,
   const Status status = initializer.Validate(options_.dim);
   if (!status.ok()) return Invalid(status.message());
   RowInitializer made(initializer, seed, stream_name, options_.dim);
+  InitializerSpec spec = initializer;
+  std::string name = stream_name;
   WriteLock lock(*this);
   initializer_ = std::move(made);
+  initializer_spec_ = std::move(spec);
+  seed_ = seed;
+  stream_name_ = std::move(name);
   return Status();
+}
+
+void Table::Impl::GetInitializer(InitializerSpec* initializer, uint64_t* seed,
+                                 std::string* stream_name) const {
+  SharedLock lock(mutex_);
+  if (initializer != nullptr) *initializer = initializer_spec_;
+  if (seed != nullptr) *seed = seed_;
+  if (stream_name != nullptr) *stream_name = stream_name_;
 }
 
 Statistics Table::Impl::statistics() const {
@@ -106,6 +126,7 @@ Statistics Table::Impl::statistics() const {
             allocator_.bound() * static_cast<int64_t>(layout().stride);
   s.inserts = inserts_.load(std::memory_order_relaxed);
   s.removes = removes_.load(std::memory_order_relaxed);
+  s.evictions = evictions_.load(std::memory_order_relaxed);
   s.hits = hits_.load(std::memory_order_relaxed);
   s.misses = misses_.load(std::memory_order_relaxed);
   s.updates = updates_.load(std::memory_order_relaxed);
@@ -145,7 +166,10 @@ Status Table::Create(const TableOptions& options,
     Status status = options.Validate();
     if (!status.ok()) return status;
     std::unique_ptr<Table> made(new Table(std::make_unique<Impl>(options)));
-    status = made->Reserve(options.initial_capacity);
+    const int64_t bound = options.max_capacity;
+    status =
+        made->Reserve(bound == 0 ? options.initial_capacity
+                                 : std::min(options.initial_capacity, bound));
     if (status.ok()) *table = std::move(made);
     return status;
   });
@@ -169,6 +193,11 @@ Status Table::SetInitializer(const InitializerSpec& initializer, uint64_t seed,
   return Guarded(options(), "SetInitializer", [&] {
     return impl_->SetInitializer(initializer, seed, stream_name);
   });
+}
+
+void Table::GetInitializer(InitializerSpec* initializer, uint64_t* seed,
+                           std::string* stream_name) const {
+  impl_->GetInitializer(initializer, seed, stream_name);
 }
 
 Status Table::Keys(const int64_t* positions, int64_t n, int64_t* keys,
@@ -234,6 +263,20 @@ Status Table::Accumulate(const int64_t* keys, int64_t n, const float* deltas,
 Status Table::Remove(const int64_t* keys, int64_t n, int64_t* removed) {
   return Guarded(options(), "Remove",
                  [&] { return impl_->Remove(keys, n, removed); });
+}
+
+Status Table::Restrict(int64_t max_records, EvictionOrder order,
+                       std::vector<int64_t>* removed,
+                       const ParallelFor& parallel) {
+  return Guarded(options(), "Restrict", [&] {
+    return impl_->Restrict(max_records, order, removed, parallel);
+  });
+}
+
+Status Table::CountUses(const int64_t* keys, int64_t n,
+                        const ParallelFor& parallel) {
+  return Guarded(options(), "CountUses",
+                 [&] { return impl_->CountUses(keys, n, parallel); });
 }
 
 Status Table::Clear() {

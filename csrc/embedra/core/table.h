@@ -17,6 +17,17 @@
 // calls, so that a gradient still in flight can only meet a dead record (which
 // is skipped and counted in `Statistics::stale_gradients`), never a stranger.
 //
+// # Bounds
+//
+// With `TableOptions::max_capacity`, a call that creates records first drops
+// those that are lowest in the order `TableOptions::eviction`, and so leaves at
+// most `max_capacity`. Keys of the call's own batch are never dropped; a batch
+// with more distinct keys than fit is an error. As the search costs as much for
+// one record as for many, a sixteenth of the bound is dropped at once. Import()
+// alone keeps exactly the highest of the table's and the batch's records.
+// Positions of dropped records wait like those of removed ones: the memory of a
+// bounded table is that of its bound and of what some `kReuseDelay` calls add.
+//
 // # Thread safety
 //
 // All methods may be called concurrently. One call is a batch, not a
@@ -64,6 +75,12 @@ struct SlotSpec {
   }
 };
 
+// What makes a record go before another. Ties go by key, smaller keys first.
+enum class EvictionOrder {
+  kRecency,    // smallest last step, then smallest frequency
+  kFrequency,  // smallest frequency, then smallest last step
+};
+
 struct TableOptions {
   std::string name;  // used in messages, and to derive initial rows
   int64_t dim = 0;   // elements in a row
@@ -72,6 +89,8 @@ struct TableOptions {
   uint64_t seed = 0;
   int64_t initial_capacity = 0;  // records to make room for up front
   std::vector<SlotSpec> slots;
+  int64_t max_capacity = 0;  // most records, 0 for no bound
+  EvictionOrder eviction = EvictionOrder::kRecency;  // in bounded tables
 
   // Returns an error that names the table and the wrong field.
   Status Validate() const;
@@ -83,6 +102,7 @@ struct Statistics {
   int64_t bytes = 0;            // taken by index and records
   int64_t inserts = 0;          // records created since the table was made
   int64_t removes = 0;          // records removed
+  int64_t evictions = 0;        // records dropped to keep to max_capacity
   int64_t hits = 0;             // keys found by lookups
   int64_t misses = 0;           // keys not found by lookups
   int64_t updates = 0;          // rows written by Update and WriteRecords
@@ -153,7 +173,7 @@ class Table {
   int64_t position_bound() const;
   Statistics statistics() const;
   // The table's clock: number of optimizer steps seen. Stored in records as
-  // `last_step` by training lookups.
+  // `last_step` by training lookups and in new records.
   int64_t step() const;
   void set_step(int64_t step);
   std::vector<SlotSpec> slots() const;
@@ -163,6 +183,10 @@ class Table {
   // on giving the same initial rows. Existing rows are not touched.
   Status SetInitializer(const InitializerSpec& initializer, uint64_t seed,
                         const std::string& stream_name);
+
+  // What new rows are drawn from; arguments may be null.
+  void GetInitializer(InitializerSpec* initializer, uint64_t* seed,
+                      std::string* stream_name) const;
 
   // Keys of the records at `positions`; `alive[i]` is false, and `keys[i]` 0,
   // where the record is gone or the position is out of range.
@@ -212,6 +236,15 @@ class Table {
 
   // Removes keys; `removed` (may be null) counts those that were present.
   Status Remove(const int64_t* keys, int64_t n, int64_t* removed);
+
+  // Keeps the `max_records` records that are highest in `order`. `removed` (may
+  // be null) receives the keys of the others, each once, by position.
+  Status Restrict(int64_t max_records, EvictionOrder order,
+                  std::vector<int64_t>* removed, const ParallelFor& parallel);
+
+  // Counts a use of each key that is there, as training lookups do by
+  // themselves, at a step of its own: moves the clock on by one first.
+  Status CountUses(const int64_t* keys, int64_t n, const ParallelFor& parallel);
 
   // Removes everything and resets nothing else (seed, step and slots stay).
   Status Clear();

@@ -6,7 +6,8 @@
 //
 // The methods are spread over files by what they do: table.cc (life, facts),
 // table_lookup.cc, table_pooled.cc, table_write.cc (by key), table_update.cc
-// (optimizer steps), table_gradients.cc, table_records.cc (whole records).
+// (optimizer steps), table_gradients.cc, table_records.cc (whole records),
+// table_restrict.cc (bounds).
 //
 // # Locking
 //
@@ -40,6 +41,7 @@
 #include "embedra/core/row_kernels.h"
 #include "embedra/core/shared_mutex.h"
 #include "embedra/core/table.h"
+#include "embedra/core/victim_search.h"
 
 namespace embedra {
 
@@ -59,6 +61,8 @@ class Table::Impl {
   Statistics statistics() const;
   Status SetInitializer(const InitializerSpec& initializer, uint64_t seed,
                         const std::string& stream_name);
+  void GetInitializer(InitializerSpec* initializer, uint64_t* seed,
+                      std::string* stream_name) const;
   Status Keys(const int64_t* positions, int64_t n, int64_t* keys,
               bool* alive) const;
 
@@ -80,6 +84,9 @@ class Table::Impl {
   Status Accumulate(const int64_t* keys, int64_t n, const float* deltas,
                     const ParallelFor& parallel);
   Status Remove(const int64_t* keys, int64_t n, int64_t* removed);
+  Status Restrict(int64_t max_records, EvictionOrder order,
+                  std::vector<int64_t>* removed, const ParallelFor& parallel);
+  Status CountUses(const int64_t* keys, int64_t n, const ParallelFor& parallel);
   Status Clear();
   Status Reserve(int64_t capacity);
   Status SetSlots(const std::vector<SlotSpec>& slots,
@@ -113,7 +120,10 @@ class Table::Impl {
   // Holds the table exclusively and counts a mutating call.
   class WriteLock {
    public:
-    explicit WriteLock(Impl& impl) : lock_(impl.mutex_) { ++impl.generation_; }
+    explicit WriteLock(Impl& impl) : lock_(impl.mutex_) {
+      ++impl.generation_;
+      impl.spared_ = 0;
+    }
 
    private:
     std::unique_lock<internal::SharedMutex> lock_;
@@ -186,14 +196,48 @@ class Table::Impl {
     internal::Buffer<uint32_t> located;    // by group; kNone: absent
     internal::Buffer<uint32_t> positions;  // for the new records, by shard
     int64_t new_begins[internal::KeyIndex::kShards + 1];
+    internal::VictimSearch victims;  // records to drop
   };
   void Locate(const internal::Grouping& keys, bool all_absent, UpsertPlan* plan,
               const ParallelFor& parallel) const;
   Status MakeRoom(UpsertPlan* plan, const ParallelFor& parallel);
   // See upsert.h.
+  enum class Bound { kKeep, kIgnore };
   template <typename Visit>
   Status Upsert(const internal::Grouping& keys, bool all_absent,
-                const ParallelFor& parallel, const Visit& visit);
+                const ParallelFor& parallel, const Visit& visit,
+                Bound bound = Bound::kKeep);
+
+  // ---- Bounds (table_restrict.cc) ----
+
+  // The mark of this mutating call, or of one to come: that of records which
+  // the call made or must not drop.
+  uint32_t Mark(uint64_t ahead) const {
+    return static_cast<uint32_t>(generation_ + ahead);
+  }
+  // Whether the table may get too large by `added` records.
+  bool MayOverflow(int64_t added) const {
+    return options_.max_capacity > 0 &&
+           index_.size() + added > options_.max_capacity;
+  }
+  // Keeps a record from being dropped in this call.
+  void Spare(char* record) {
+    internal::RecordHeader& header = internal::HeaderOf(record);
+    spared_ += header.mark != Mark(0);
+    header.mark = Mark(0);
+  }
+  // Spares the records at `positions[i]`, where they are those of `keys[i]`.
+  void SpareBatch(const int64_t* keys, const int64_t* positions, int64_t n);
+  // Finds what must go so that the plan's new records fit.
+  Status PlanEviction(const internal::Grouping& keys, UpsertPlan* plan,
+                      const ParallelFor& parallel);
+  // Drops records because of the bound. `seen` is false if some may have been
+  // made in this call. PRECONDITION: the allocator has room for them.
+  void Evict(internal::VictimSearch* victims, bool seen,
+             const ParallelFor& parallel);
+  // Drops records; `keys` may be null. PRECONDITION: as for Evict.
+  void Drop(internal::VictimSearch* victims, bool seen, int64_t* keys,
+            const ParallelFor& parallel);
 
   // ---- Gradients (table_gradients.cc, table_update.cc) ----
 
@@ -218,7 +262,11 @@ class Table::Impl {
                    const RowOf& row_of) const;
 
   const TableOptions options_;
-  RowInitializer initializer_;  // guarded by mutex_
+  // What new rows are drawn from; guarded by mutex_.
+  InitializerSpec initializer_spec_;
+  uint64_t seed_;
+  std::string stream_name_;
+  RowInitializer initializer_;
   const internal::RowKernels& kernels_;
   const size_t row_bytes_;
 
@@ -227,6 +275,7 @@ class Table::Impl {
   internal::RecordStore store_;
   internal::PositionAllocator allocator_;
   uint64_t generation_ = 0;  // mutating calls so far
+  int64_t spared_ = 0;       // records that this call must not drop
 
   std::mutex pending_mutex_;  // taken after mutex_
   internal::PendingGradients pending_;
@@ -236,6 +285,7 @@ class Table::Impl {
   std::atomic<int64_t> step_{0};
   std::atomic<int64_t> inserts_{0};
   std::atomic<int64_t> removes_{0};
+  std::atomic<int64_t> evictions_{0};
   std::atomic<int64_t> updates_{0};
   mutable std::atomic<int64_t> hits_{0};
   mutable std::atomic<int64_t> misses_{0};

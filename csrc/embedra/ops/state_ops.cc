@@ -246,6 +246,42 @@ class TableSetInitializerOp : public TableKernel {
   }
 };
 
+REGISTER_OP("EmbedraTableInitializer")
+    .Input("table: resource")
+    .Output("stream_name: string")
+    .Output("kind: string")
+    .Output("parameters: float")
+    .Output("seed: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) -> absl::Status {
+      for (int i : {0, 1, 3}) c->set_output(i, c->Scalar());
+      c->set_output(2, c->Vector(InferenceContext::kUnknownDim));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+What new rows are drawn from, as EmbedraTableSetInitializer takes it.
+)doc");
+
+class TableInitializerOp : public TableKernel {
+ public:
+  using TableKernel::TableKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx, Table& table) override {
+    InitializerSpec initializer;
+    uint64_t seed;
+    std::string stream_name;
+    table.GetInitializer(&initializer, &seed, &stream_name);
+    TF_RETURN_IF_ERROR(
+        SetScalarOutput(ctx, "stream_name", tstring(stream_name)));
+    TF_RETURN_IF_ERROR(SetScalarOutput(
+        ctx, "kind", tstring(InitializerName(initializer.kind))));
+    TF_RETURN_IF_ERROR(
+        SetVectorOutput(ctx, "parameters", initializer.parameters));
+    return SetScalarOutput(ctx, "seed", static_cast<int64_t>(seed));
+  }
+};
+
 REGISTER_OP("EmbedraKernelSet")
     .Output("name: string")
     .SetIsStateful()
@@ -275,6 +311,7 @@ EMBEDRA_REGISTER(TableSetStep);
 EMBEDRA_REGISTER(TableKeys);
 EMBEDRA_REGISTER(KernelSet);
 EMBEDRA_REGISTER(TableSetInitializer);
+EMBEDRA_REGISTER(TableInitializer);
 
 #undef EMBEDRA_REGISTER
 

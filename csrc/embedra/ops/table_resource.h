@@ -45,6 +45,9 @@ class TableResource : public tensorflow::ResourceBase {
 absl::Status ParseInitializer(absl::string_view name,
                               InitializerSpec::Kind* kind);
 
+// The reverse of ParseInitializer.
+absl::string_view InitializerName(InitializerSpec::Kind kind);
+
 // Reads the attributes that the two handle ops share.
 absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
                               TableOptions* options);

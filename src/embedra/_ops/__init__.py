@@ -31,6 +31,7 @@ from ._state_ops import (
     TableExport as TableExport,
     table_export as table_export,
     table_import as table_import,
+    table_initializer as table_initializer,
     table_keys as table_keys,
     table_set_initializer as table_set_initializer,
     table_set_slots as table_set_slots,

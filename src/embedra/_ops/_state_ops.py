@@ -210,3 +210,16 @@ def table_set_initializer(
         parameters=parameters,
         seed=seed,
     )
+
+
+def table_initializer(table: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Returns what new rows are drawn from.
+
+    Args:
+        table: Table handle.
+
+    Returns:
+        Name, kind, parameters and seed, as `table_set_initializer` takes them.
+    """
+    outputs = native_ops.embedra_table_initializer(table=table)
+    return outputs.stream_name, outputs.kind, outputs.parameters, outputs.seed

@@ -1,7 +1,13 @@
 """Tables: growable maps from 64-bit keys to rows."""
 
 from ._arguments import check_ids as check_ids
-from ._checkpoint import restore_tables, save_tables
+from ._checkpoint import (
+    restore_groups as restore_groups,
+    restore_tables,
+    save_groups as save_groups,
+    save_tables,
+)
+from ._group import TableGroup as TableGroup
 from ._initializers import (
     InitializerSpec as InitializerSpec,
     initializer_config as initializer_config,
@@ -13,12 +19,23 @@ from ._keys import (
     to_keys as to_keys,
     to_tensor as to_tensor,
 )
+from ._lists import (
+    accumulate_tables as accumulate_tables,
+    assign_tables as assign_tables,
+    clear_tables as clear_tables,
+    lookup_tables as lookup_tables,
+    remove_from_tables as remove_from_tables,
+    table_sizes as table_sizes,
+)
 from ._records import (
     Records as Records,
     Slot as Slot,
     TableStatistics as TableStatistics,
 )
-from ._registration import register
+from ._registration import (
+    register_saved_class,
+    register_saver as register_saver,
+)
 from ._state import TableHeader as TableHeader, header_of as header_of
 from ._store import (
     load_from_store as load_from_store,
@@ -28,4 +45,5 @@ from ._store import (
 from ._table import Table as Table
 
 
-register(Table, save_tables, restore_tables)
+register_saved_class(Table)
+register_saver(Table, save_tables, restore_tables)

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from embedra import _ops
 
+from ._group import TableGroup
 from ._records import Records
 from ._resource import CHUNK_SIZE
 from ._restore import replace_state, set_layout
@@ -25,8 +26,9 @@ from ._state import (
     COLUMNS,
     TableHeader,
     check_fits,
+    group_header,
+    group_pending,
     header_of,
-    pending_gradients,
 )
 from ._table import Table
 
@@ -41,7 +43,31 @@ def save_tables(tables: dict[str, Table], file_prefix: Any) -> list[tf.Tensor]:
     Returns:
         The prefixes written.
     """
-    tables = _originals(tables)
+    return save_groups(_as_groups(tables), file_prefix)
+
+
+def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
+    """Replaces tables by their state in a checkpoint.
+
+    Args:
+        tables: Tables by the path that they were saved under.
+        merged_prefix: Prefix of the merged checkpoint, a string tensor.
+    """
+    restore_groups(_as_groups(tables), merged_prefix)
+
+
+def save_groups(
+    groups: dict[str, TableGroup], file_prefix: Any
+) -> list[tf.Tensor]:
+    """Writes groups of tables as checkpoints that are to be merged.
+
+    Args:
+        groups: Groups by unique path; each is written as one table.
+        file_prefix: Where to write, a string tensor.
+
+    Returns:
+        The prefixes written.
+    """
     prefixes: list[tf.Tensor] = []
 
     def write(tensors: dict[str, Any]) -> None:
@@ -54,62 +80,51 @@ def save_tables(tables: dict[str, Table], file_prefix: Any) -> list[tf.Tensor]:
         )
         prefixes.append(prefix)
 
-    for path, table in tables.items():
-        header = header_of(table)
-        cursor = tf.constant(0, tf.int64)
+    for path, given in groups.items():
+        group = given.origin
+        header = group_header(group)
         chunk = 0
-        while True:
-            *columns, cursor = _ops.table_export(
-                table.resource_handle,
-                cursor,
-                CHUNK_SIZE,
-                dtype=table.dtype,
-                dim=table.dim,
-            )
-            if _is_past_the_end(table, columns[0], chunk):
-                break
-            write(_named(path, chunk, columns))
-            chunk += 1
-        tail = {
-            f"{path}/header": tf.constant(header.to_json()),
-            f"{path}/chunks": tf.constant(chunk, tf.int64),
-        }
-        with tf.init_scope():
-            keys, gradients = pending_gradients(table)
-        tail[f"{path}/pending_keys"] = tf.constant(keys)
-        tail[f"{path}/pending_gradients"] = tf.constant(gradients)
-        write(tail)
+        for table in group.tables:
+            for columns in _export(table):
+                write(_named(path, chunk, columns))
+                chunk += 1
+        keys, gradients = group_pending(group)
+        write(
+            {
+                f"{path}/header": tf.constant(header.to_json()),
+                f"{path}/chunks": tf.constant(chunk, tf.int64),
+                f"{path}/pending_keys": tf.constant(keys),
+                f"{path}/pending_gradients": tf.constant(gradients),
+            }
+        )
     return prefixes
 
 
-def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
-    """Replaces tables by their state in a checkpoint.
+def restore_groups(groups: dict[str, TableGroup], merged_prefix: Any) -> None:
+    """Replaces groups of tables by their state in a checkpoint.
 
     All headers are read and checked before any table is changed.
 
     Args:
-        tables: Tables by the path that they were saved under.
+        groups: Groups by the path that they were saved under; the number of
+            tables may be another one now.
         merged_prefix: Prefix of the merged checkpoint, a string tensor.
 
     Raises:
         ValueError: If a table's width or dtypes differ from the saved ones.
     """
-    tables = _originals(tables)
+    groups = {path: group.origin for path, group in groups.items()}
     if not tf.executing_eagerly():
-        for path, table in tables.items():
-            set_layout(table, header_of(table))
-            chunks = _chunk_count(table)
-            for records in _read_chunks(table, path, merged_prefix, chunks):
-                rows = tf.ensure_shape(records.rows, (None, table.dim))
-                table.import_records(records._replace(rows=rows))
+        for path, group in groups.items():
+            _restore_traced(group, path, merged_prefix)
         return
     headers = {}
-    for path, table in tables.items():
+    for path, group in groups.items():
         text = _read(merged_prefix, {f"{path}/header": tf.string})[0]
         headers[path] = TableHeader.from_json(text.numpy())
         source = f"checkpoint {merged_prefix.numpy().decode()}"
-        check_fits(table, headers[path], source)
-    for path, table in tables.items():
+        check_fits(group.first, headers[path], source)
+    for path, group in groups.items():
         chunks, keys, gradients = _read(
             merged_prefix,
             {
@@ -119,21 +134,45 @@ def restore_tables(tables: dict[str, Table], merged_prefix: Any) -> None:
             },
         )
         replace_state(
-            table,
+            group,
             headers[path],
             functools.partial(
-                _read_chunks, table, path, merged_prefix, int(chunks)
+                _read_chunks, group.first, path, merged_prefix, int(chunks)
             ),
             (keys, gradients),
         )
 
 
-def _originals(tables: dict[str, Table]) -> dict[str, Table]:
-    """Returns the tables that copies in a SavedModel's graph stand for.
+def _as_groups(tables: dict[str, Table]) -> dict[str, TableGroup]:
+    return {path: TableGroup([table]) for path, table in tables.items()}
 
-    TensorFlow itself replaces their handles in what is traced.
-    """
-    return {path: table.origin for path, table in tables.items()}
+
+def _export(table: Table) -> Iterator[list[tf.Tensor]]:
+    """Reads a table in chunks, also when a SavedModel traces it."""
+    cursor = tf.constant(0, tf.int64)
+    chunk = 0
+    while True:
+        *columns, cursor = _ops.table_export(
+            table.resource_handle,
+            cursor,
+            CHUNK_SIZE,
+            dtype=table.dtype,
+            dim=table.dim,
+        )
+        if _is_past_the_end(table, columns[0], chunk):
+            return
+        yield columns
+        chunk += 1
+
+
+def _restore_traced(group: TableGroup, path: str, prefix: tf.Tensor) -> None:
+    for table in group.tables:
+        set_layout(table, header_of(table))
+    chunks = sum(_chunk_count(table) for table in group.tables)
+    for records in _read_chunks(group.first, path, prefix, chunks):
+        rows = tf.ensure_shape(records.rows, (None, group.first.dim))
+        for table, part in group.split(records._replace(rows=rows)):
+            table.import_records(part)
 
 
 def _read_chunks(

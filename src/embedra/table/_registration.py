@@ -16,16 +16,25 @@ from tensorflow.python.saved_model import (  # noqa: TID251
 _PACKAGE = "embedra"
 
 
-def register(
+def register_saved_class(cls: type) -> None:
+    """Has SavedModels rebuild objects of a class.
+
+    Args:
+        cls: A trackable class, with `_serialize_to_proto` and
+            `_deserialize_from_proto`.
+    """
+    registration.register_serializable(package=_PACKAGE)(cls)
+
+
+def register_saver(
     cls: type,
     save: Callable[[dict[str, Any], Any], list[Any]],
     restore: Callable[[dict[str, Any], Any], None],
 ) -> None:
-    """Registers a trackable class with checkpoints and SavedModels.
+    """Has checkpoints save and restore objects of a class.
 
     Args:
-        cls: The class. SavedModels rebuild it by its `_serialize_to_proto` and
-            `_deserialize_from_proto`.
+        cls: A trackable class.
         save: Given trackables by unique name and a file prefix, writes
             checkpoints by `SaveV2` and returns their prefixes.
         restore: Given trackables by name and the prefix of the merged
@@ -38,7 +47,6 @@ def register(
     def restore_fn(trackables: dict[str, Any], merged_prefix: Any) -> None:
         restore(trackables, merged_prefix)
 
-    registration.register_serializable(package=_PACKAGE)(cls)
     registration.register_checkpoint_saver(
         package=_PACKAGE,
         name=cls.__name__,

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from embedra import _ops
 
+from ._group import TableGroup
 from ._records import Records
 from ._state import TableHeader, header_of
 from ._table import Table
@@ -49,37 +50,42 @@ def _begin_restore(table: Table, header: TableHeader) -> None:
 
 
 def replace_state(
-    table: Table,
+    group: TableGroup,
     header: TableHeader,
     read_chunks: Callable[[], Iterator[Records]],
     pending: tuple[Any, Any],
 ) -> None:
-    """Replaces all that a table holds, or on failure nothing.
+    """Replaces all that tables hold, or on failure nothing.
 
     Args:
-        table: A table that the state fits.
+        group: Tables that the state fits.
         header: Header of the state.
         read_chunks: Reads the records from the start. It is called twice if the
-            table holds any: what is there is given up only for a state that
+            tables hold any: what is there is given up only for a state that
             can be read to its end.
         pending: Keys and gradients, as `pending_gradients` gives them.
 
     Raises:
         ValueError: If a column has a wrong dtype or shape.
     """
-    before = header_of(table)
-    _check_pending(table, *pending)
-    if table.size():
+    before = [header_of(table) for table in group.tables]
+    _check_pending(group.first, *pending)
+    if group.size():
         for records in read_chunks():
             _check_records(header, records)
-    _begin_restore(table, header)
+    for table in group.tables:
+        _begin_restore(table, header)
     try:
         for records in read_chunks():
             _check_records(header, records)
-            table.import_records(records)
-        _restore_pending_gradients(table, *pending)
+            for table, part in group.split(records):
+                table.import_records(part)
+        parts = group.parts(tf.convert_to_tensor(pending[0]), pending)
+        for table, part in zip(group.tables, parts, strict=True):
+            _restore_pending_gradients(table, *part)
     except BaseException:
-        _begin_restore(table, before)
+        for table, layout in zip(group.tables, before, strict=True):
+            _begin_restore(table, layout)
         raise
 
 

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from embedra import _ops
 
+from ._group import TableGroup
 from ._records import Records, Slot
 from ._table import Table
 
@@ -108,6 +109,37 @@ def header_of(table: Table) -> TableHeader:
             step=int(table.step),
             scalars=table.scalars.values(),
         )
+
+
+def group_header(group: TableGroup) -> TableHeader:
+    """Describes a group of tables as one (not inside a `tf.function`).
+
+    Args:
+        group: The tables.
+
+    Returns:
+        Its header.
+    """
+    with tf.init_scope():
+        slots = group.agree_on_slots()
+        step = max(int(table.step) for table in group.tables)
+    header = header_of(group.first)
+    return dataclasses.replace(header, slots=slots, step=step)
+
+
+def group_pending(group: TableGroup) -> tuple[Any, Any]:
+    """Reads gradients that are accumulated for a step still to come.
+
+    Args:
+        group: The tables; their pending gradients stay.
+
+    Returns:
+        Keys, `int64`, shape `(n,)`, and gradients, `float32`, `(n, dim)`.
+    """
+    with tf.init_scope():
+        parts = [pending_gradients(table) for table in group.tables]
+    keys, gradients = zip(*parts, strict=True)
+    return np.concatenate(keys), np.concatenate(gradients)
 
 
 def check_fits(table: Table, header: TableHeader, source: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ._group import TableGroup
 from ._records import Records
 from ._restore import replace_state
 from ._state import (
@@ -90,7 +91,9 @@ def load_from_store(table: Table, store: MutableMapping[str, Any]) -> None:
     def read_chunks() -> Iterator[Records]:
         return (_chunk(store, chunk, table.dtype) for chunk in range(chunks))
 
-    replace_state(table, header, read_chunks, (keys, gradients))
+    replace_state(
+        TableGroup([table]), header, read_chunks, (keys, gradients)
+    )
 
 
 def _chunk(store: MutableMapping[str, Any], chunk: int, dtype: str) -> Records:
