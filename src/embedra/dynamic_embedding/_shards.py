@@ -94,7 +94,7 @@ class ShardedTables:
                 return found.rows[0], found.positions[0]
 
             rows, positions = self.map(flat, look_up)
-            shards = tf.cast(self._shards_of(flat), tf.int64)
+            shards = tf.cast(self.shards_of(flat), tf.int64)
             encoded = tf.where(
                 positions < 0, positions, positions * len(self.tables) + shards
             )
@@ -216,7 +216,7 @@ class ShardedTables:
     ) -> tuple[list[Any], list[tf.Tensor]]:
         """Calls a function by shard; also says where each one's keys are."""
         count = len(self.tables)
-        shards = self._shards_of(keys)
+        shards = self.shards_of(keys)
         parts = [
             tf.dynamic_partition(tensor, shards, count)
             for tensor in (keys, *others)
@@ -228,7 +228,12 @@ class ShardedTables:
         where = tf.dynamic_partition(tf.range(tf.size(keys)), shards, count)
         return results, where
 
-    def _shards_of(self, keys: tf.Tensor) -> tf.Tensor:
+    def shards_of(self, keys: tf.Tensor) -> tf.Tensor:
+        """Returns the number of each key's table, `int32`.
+
+        Args:
+            keys: Keys, `int64`.
+        """
         return tf.cast(self._partitioner(keys, len(self.tables)), tf.int32)
 
 

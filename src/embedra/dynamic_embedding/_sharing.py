@@ -1,5 +1,6 @@
 """Tables that several variables have in common."""
 
+import itertools
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -12,6 +13,9 @@ from embedra import table as table_lib
 # for as long as a variable holds them.
 _SHARED: WeakValueDictionary[Any, table_lib.Table] = WeakValueDictionary()
 
+# Collection of the names that variables of a TF1 graph have.
+_NAMES = "embedra_dynamic_embedding_names"
+
 
 def current_graph() -> Any:
     """Returns the TF1 graph that objects are made in, None if eagerly."""
@@ -21,11 +25,31 @@ def current_graph() -> Any:
         return tf.compat.v1.get_default_graph()
 
 
-def shared_tables(variable: Any) -> list[table_lib.Table]:
+def unique_name(name: str) -> str:
+    """Returns a name that no other variable of a TF1 graph has.
+
+    Args:
+        name: The name to start from.
+
+    Returns:
+        The name itself when executing eagerly.
+    """
+    graph = current_graph()
+    if graph is None:
+        return name
+    taken = graph.get_collection_ref(_NAMES)
+    names = (f"{name}_{i}" for i in itertools.count(1))
+    unique = next(n for n in itertools.chain([name], names) if n not in taken)
+    taken.append(unique)
+    return unique
+
+
+def shared_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
     """Returns the tables of a new variable.
 
     Args:
         variable: The variable, with its arguments set.
+        graph_name: A name that it has alone in a TF1 graph.
 
     Returns:
         Those of a variable of its `shared_name`, or new ones.
@@ -34,14 +58,14 @@ def shared_tables(variable: Any) -> list[table_lib.Table]:
         ValueError: If those have another width, dtype or number of devices.
     """
     if variable.shared_name is None:
-        return _new_tables(variable)
+        return _new_tables(variable, graph_name)
     graph = current_graph()
     keys = [
         (graph and id(graph), variable.shared_name, i)
         for i in range(len(variable.devices))
     ]
     if keys[0] not in _SHARED:
-        tables = _new_tables(variable)
+        tables = _new_tables(variable, graph_name)
         _SHARED.update(zip(keys, tables, strict=True))
         return tables
     _check_same(variable, _SHARED[keys[0]])
@@ -56,7 +80,7 @@ def shared_tables(variable: Any) -> list[table_lib.Table]:
     return [_SHARED[key] for key in keys]
 
 
-def _new_tables(variable: Any) -> list[table_lib.Table]:
+def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
     given = variable.arguments
     kind = variable.kv_creator
     options: dict[str, Any] = {} if kind is None else kind.table_options()
@@ -74,7 +98,7 @@ def _new_tables(variable: Any) -> list[table_lib.Table]:
                 seed=tables[0].seed if tables else None,
                 initial_capacity=capacity // len(variable.devices),
                 device=device,
-                shared_name=f"{variable.shared_name or variable.name}/{i}",
+                shared_name=f"{variable.shared_name or graph_name}/{i}",
                 **options,
             )
         )

@@ -9,12 +9,9 @@ import tensorflow as tf
 from embedra import _ops, table as table_lib
 
 from ._shards import ShardedTables, default_partition_fn
-from ._sharing import shared_tables
+from ._sharing import shared_tables, unique_name
+from ._state import export_all, state_of
 from ._trainable import TrainableWrapper
-
-
-# More records than a table can hold: an export in one piece.
-_EVERYTHING = 2**32
 
 
 class Variable(tf.__internal__.tracking.Trackable):
@@ -101,11 +98,12 @@ class Variable(tf.__internal__.tracking.Trackable):
         self.kv_creator = kv_creator
         self.initializer = 0.0 if initializer is None else initializer
         self.devices = self.arguments["devices"] or ("",)
-        self.tables: list[table_lib.Table] = shared_tables(self)
+        graph_name = unique_name(name)
+        self.tables: list[table_lib.Table] = shared_tables(self, graph_name)
         self.shards = ShardedTables(self.tables, partitioner)
+        self.state = state_of(self, graph_name)
         if checkpoint:
-            for i, table in enumerate(self.tables):
-                self._track_trackable(table, name=f"table_{i}")
+            self._track_trackable(self.state, name="state")
         self.trainable_store: dict[str, TrainableWrapper] = {}
         self.restrict_policy = (
             None if restrict_policy is None else restrict_policy(self)
@@ -151,6 +149,24 @@ class Variable(tf.__internal__.tracking.Trackable):
             "`save_to_file_system`."
         )
         raise TypeError(msg)
+
+    # How checkpoints and SavedModels see a variable (a protocol of Trackable).
+
+    def _trackable_children(
+        self, save_type: str = "checkpoint", **kwargs: Any
+    ) -> dict[str, Any]:
+        children = super()._trackable_children(save_type, **kwargs)
+        if save_type == "savedmodel":
+            children.pop("state", None)
+            for i, table in enumerate(self.tables):
+                children[f"table_{i}"] = table
+        return dict(children)
+
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
+        """Lets a `tf.compat.v1.train.Saver` be given the variable itself."""
+        if tf.executing_eagerly():
+            return {}
+        return self.state._gather_saveables_for_checkpoint()
 
     @property
     def dim(self) -> int:
@@ -326,16 +342,7 @@ class Variable(tf.__internal__.tracking.Trackable):
             shape `(n, dim)`.
         """
         with tf.name_scope(name or "export"):
-            parts = [
-                _ops.table_export(
-                    table.resource_handle,
-                    tf.constant(0, tf.int64),
-                    _EVERYTHING,
-                    dtype=table.dtype,
-                    dim=table.dim,
-                )
-                for table in self.tables
-            ]
+            parts = [export_all(table) for table in self.tables]
             keys = tf.concat([part.keys for part in parts], axis=0)
             rows = tf.concat([part.rows for part in parts], axis=0)
             return keys, tf.ensure_shape(rows, (None, self.dim))
