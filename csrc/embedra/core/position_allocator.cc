@@ -13,6 +13,7 @@ bool PositionAllocator::Reusable(const Run& run, uint64_t generation) {
 
 int64_t PositionAllocator::BoundAfter(int64_t count,
                                       uint64_t generation) const {
+  count -= static_cast<int64_t>(unseen_.size());
   for (size_t i = head_; i < freed_.size(); ++i) {
     const Run& run = freed_[i];
     if (count <= 0 || !Reusable(run, generation)) break;
@@ -23,6 +24,10 @@ int64_t PositionAllocator::BoundAfter(int64_t count,
 
 void PositionAllocator::Allocate(int64_t count, uint64_t generation,
                                  uint32_t* positions) {
+  for (; count > 0 && !unseen_.empty(); --count) {
+    *positions++ = unseen_.back();
+    unseen_.pop_back();
+  }
   while (count > 0 && head_ < freed_.size() &&
          Reusable(freed_[head_], generation)) {
     Run& run = freed_[head_];
@@ -34,7 +39,8 @@ void PositionAllocator::Allocate(int64_t count, uint64_t generation,
   for (; count > 0; --count) *positions++ = static_cast<uint32_t>(bound_++);
 }
 
-void PositionAllocator::ReserveFrees(int64_t count) {
+void PositionAllocator::ReserveFrees(int64_t count, int64_t unseen) {
+  unseen_.reserve(unseen_.size() + static_cast<size_t>(unseen));
   if (head_ > 0 && 2 * head_ >= freed_.size()) {  // drop what is used up
     freed_.erase(freed_.begin(),
                  freed_.begin() + static_cast<std::ptrdiff_t>(head_));
@@ -57,13 +63,15 @@ void PositionAllocator::Free(uint32_t position, uint64_t generation) {
 
 void PositionAllocator::FreeAll(uint64_t generation) {
   freed_.clear();
+  unseen_.clear();
   head_ = 0;
   if (bound_ == 0) return;
   freed_.push_back(Run{generation, 0, static_cast<uint32_t>(bound_)});
 }
 
 int64_t PositionAllocator::bytes() const {
-  return static_cast<int64_t>(freed_.capacity() * sizeof(Run));
+  return static_cast<int64_t>(freed_.capacity() * sizeof(Run) +
+                              unseen_.capacity() * sizeof(uint32_t));
 }
 
 }  // namespace embedra::internal

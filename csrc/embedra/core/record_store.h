@@ -34,9 +34,10 @@ namespace embedra::internal {
 struct RecordHeader {
   int64_t key;
   uint32_t frequency;  // training lookups; sticks at its maximum
-  uint32_t last_step;  // table step at the last of them; sticks likewise
+  uint32_t last_step;  // table step at the last of them, or when the record
+                       // was made; sticks likewise
   uint32_t live;       // 1 while the record belongs to `key`, else 0
-  uint32_t reserved;
+  uint32_t mark;       // see Table::Impl::Mark()
 };
 static_assert(sizeof(RecordHeader) == 24, "part of the memory budget");
 

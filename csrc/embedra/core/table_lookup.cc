@@ -124,6 +124,11 @@ Status Table::Impl::FindOrInsert(const int64_t* keys, int64_t n, void* rows,
   if (!status.ok()) return status;
   Buffer<bool> own_found(found == nullptr ? n : 0);
   if (found == nullptr) found = own_found.data();
+  // A bounded table must know what of the batch it holds.
+  const bool wants_positions =
+      options_.max_capacity > 0 && positions == nullptr;
+  Buffer<int64_t> own_positions(wants_positions ? n : 0);
+  if (wants_positions) positions = own_positions.data();
   char* const target = static_cast<char*>(rows);
   const LookupCall call = {
       keys,    target,        positions, found, LookupCall::Absent::kLeave,
@@ -150,6 +155,7 @@ Status Table::Impl::FindOrInsert(const int64_t* keys, int64_t n, void* rows,
   const uint32_t step = RecordStep();
   WriteLock lock(*this);
   const bool unchanged = generation_ == generation + 1;
+  if (MayOverflow(absent)) SpareBatch(keys, positions, n);
   return Upsert(groups, /*all_absent=*/unchanged, parallel,
                 [&](int shard, int64_t group, uint32_t position, char* record,
                     bool is_new) {
@@ -252,6 +258,7 @@ Status Table::Impl::MakeRoom(UpsertPlan* plan, const ParallelFor& parallel) {
   if (!ok) {
     return OutOfMemory("to index " + std::to_string(total) + " new keys");
   }
+  Evict(&plan->victims, /*seen=*/true, parallel);
   allocator_.Allocate(total, generation_, plan->positions.data());
   bound_.store(allocator_.bound(), std::memory_order_relaxed);
   size_.fetch_add(total, std::memory_order_relaxed);

@@ -126,7 +126,7 @@ class Pair {
     const TableOptions& o = table_->options();
     std::vector<float> row(kDim);
     RowInitializer(o.initializer, o.seed, o.name, o.dim).Fill(key, row.data());
-    return {Round(row), std::vector<float>(kDim, 0.0f), 0, 0};
+    return {Round(row), std::vector<float>(kDim, 0.0f), 0, step_};
   }
 
   ModelRecord& Get(int64_t key) {

@@ -211,6 +211,9 @@ Status Table::Impl::InsertForBags(const Bags& bags,
       if (!there) entries.push_back(static_cast<uint32_t>(i));
     }
   }
+  if (MayOverflow(static_cast<int64_t>(entries.size()))) {
+    SpareBatch(bags.keys, positions, bags.row_splits[bags.num_bags]);
+  }
   const Grouping groups =
       Grouping::OfKeys(bags.keys, entries.data(),
                        static_cast<int64_t>(entries.size()), parallel);

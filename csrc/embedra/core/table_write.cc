@@ -17,6 +17,7 @@ using internal::HashKey;
 using internal::HeaderOf;
 using internal::KeyIndex;
 using internal::RecordLayout;
+using internal::VictimSearch;
 
 namespace {
 
@@ -88,7 +89,15 @@ Status Table::Impl::Import(const RecordColumns& records,
   const size_t row_bytes = row_bytes_;
   WriteLock lock(*this);
   const size_t slot_width = static_cast<size_t>(layout().slot_width);
-  return Upsert(
+  // The records of the batch compete with those of the table.
+  const int64_t added = groups.num_groups();
+  const bool may_overflow = MayOverflow(added);
+  VictimSearch victims;
+  if (may_overflow) {
+    victims = VictimSearch(index_.size() + added, added);
+    allocator_.ReserveFrees(added, added);
+  }
+  status = Upsert(
       groups, /*all_absent=*/false, parallel,
       [&](int, int64_t group, uint32_t, char* record, bool) {
         const size_t entry = groups.members(group)[groups.count(group) - 1];
@@ -107,7 +116,13 @@ Status Table::Impl::Import(const RecordColumns& records,
         header.last_step = records.last_steps == nullptr
                                ? 0
                                : Saturated(records.last_steps[entry]);
-      });
+      },
+      Bound::kIgnore);
+  if (!status.ok() || !may_overflow) return status;
+  victims.Find(store_, allocator_.bound(), options_.eviction, Mark(1),
+               index_.size() - options_.max_capacity, parallel);
+  Evict(&victims, /*seen=*/false, parallel);
+  return Status();
 }
 
 Status Table::Impl::Remove(const int64_t* keys, int64_t n, int64_t* removed) {

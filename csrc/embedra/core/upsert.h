@@ -4,8 +4,9 @@
 // under the write lock:
 //
 //   1. Locate:   which keys are there, by shard in parallel
-//   2. MakeRoom: positions for the absent ones, memory for their records, room
-//                in the shards of the index; all that can fail is here
+//   2. PlanEviction, MakeRoom: in a bounded table, what must go; positions for
+//                the absent ones, memory for their records, room in the shards
+//                of the index; all that can fail is here
 //   3. by shard in parallel: create the absent records, visit every record
 //
 // Positions are dealt to the shards in order before threads come in, so that
@@ -24,12 +25,14 @@ namespace embedra {
 // Calls `visit(shard, group, position, record, is_new)` once for each distinct
 // key, from several threads, but from one at a time for a shard. A new record
 // has its header and its initial slots; `visit` writes the row. With
-// `all_absent` the caller knows that no key is there.
+// `all_absent` the caller knows that no key is there. With `Bound::kIgnore` the
+// caller sees to it that the table does not stay too large.
 //
 // PRECONDITION: the caller holds the write lock.
 template <typename Visit>
 Status Table::Impl::Upsert(const internal::Grouping& keys, bool all_absent,
-                           const ParallelFor& parallel, const Visit& visit) {
+                           const ParallelFor& parallel, const Visit& visit,
+                           Bound bound) {
   using internal::HashKey;
   using internal::KeyIndex;
   constexpr int64_t kAhead = 8;
@@ -41,8 +44,11 @@ Status Table::Impl::Upsert(const internal::Grouping& keys, bool all_absent,
   const int64_t blank_from = layout().slots_start_at_zero
                                  ? allocator_.bound()
                                  : int64_t{KeyIndex::kNone};
-  Status status = MakeRoom(&plan, parallel);
+  Status status;
+  if (bound == Bound::kKeep) status = PlanEviction(keys, &plan, parallel);
+  if (status.ok()) status = MakeRoom(&plan, parallel);
   if (!status.ok()) return status;
+  const uint32_t step = RecordStep();
 
   const int64_t cost = (keys.entries() / keys.parts() + 1) * kRecordCostNs;
   parallel(keys.parts(), cost, [&](int64_t begin, int64_t end) {
@@ -66,7 +72,8 @@ Status Table::Impl::Upsert(const internal::Grouping& keys, bool all_absent,
         }
         char* record = store_.Record(position);
         if (is_new) {
-          internal::HeaderOf(record) = {keys.value(g), 0, 0, /*live=*/1, 0};
+          internal::HeaderOf(record) = {keys.value(g), 0, step, /*live=*/1,
+                                        Mark(0)};
           if (position < blank_from) WriteInitialSlots(record);
         }
         visit(shard, g, position, record, is_new);
