@@ -8,12 +8,17 @@ import tensorflow as tf
 
 from embedra import _ops
 
+from ._legacy_keras import TfKerasLegacyTableOptimizer
+from ._substitution import Substitution, seen_as, wrap
 from ._support import UnsupportedOptimizerError
+from ._tf_keras import TfKerasTableOptimizer
+from ._tf_keras_saving import check_wrappable as check_tf_keras
 from ._trained_tables import (
     TableGradient,
     split_tables,
     table_variable_of,
 )
+from ._v1 import TableOptimizerV1, check_wrappable as check_v1
 from ._variable import TableVariable
 
 
@@ -49,9 +54,12 @@ def DynamicEmbeddingOptimizer(optimizer: Any) -> Any:  # noqa: N802
         >>> isinstance(optimizer, keras.optimizers.Adam)
         True
     """
-    optimizer = keras.optimizers.get(optimizer)
-    if isinstance(optimizer, TableOptimizer):
+    if isinstance(optimizer, TableOptimizer | Substitution):
         return optimizer
+    wrapper = _wrapper_of(optimizer)
+    if wrapper is not None:
+        return wrap(optimizer, wrapper)
+    optimizer = keras.optimizers.get(optimizer)
     if optimizer.global_clipnorm and optimizer.gradient_accumulation_steps:
         msg = (
             f"Optimizer {type(optimizer).__name__} has both global_clipnorm="
@@ -63,7 +71,7 @@ def DynamicEmbeddingOptimizer(optimizer: Any) -> Any:  # noqa: N802
     base = type(optimizer)
     is_loss_scale = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     mixin = TableLossScaleOptimizer if is_loss_scale else TableOptimizer
-    wrapped = _seen_as(
+    wrapped = seen_as(
         optimizer,
         type(f"DynamicEmbedding{base.__name__}", (mixin, base), {}),
     )
@@ -72,6 +80,23 @@ def DynamicEmbeddingOptimizer(optimizer: Any) -> Any:  # noqa: N802
             optimizer.inner_optimizer
         )
     return wrapped
+
+
+def _wrapper_of(optimizer: Any) -> type[Substitution] | None:
+    """Returns what to put before an optimizer's class if it is not Keras 3's.
+
+    Args:
+        optimizer: Anything.
+
+    Returns:
+        The class, or None.
+    """
+    if isinstance(optimizer, tf.compat.v1.train.Optimizer):
+        check_v1(optimizer)
+        return TableOptimizerV1
+    check_tf_keras(optimizer)
+    wrappers = (TfKerasTableOptimizer, TfKerasLegacyTableOptimizer)
+    return next((w for w in wrappers if w.suits(optimizer)), None)
 
 
 class TableOptimizer(_Optimizer):
@@ -98,7 +123,7 @@ class TableOptimizer(_Optimizer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the optimizer inside."""
-        plain = _seen_as(self, self.wrapped_class)
+        plain = seen_as(self, self.wrapped_class)
         return {_CONFIG: keras.saving.serialize_keras_object(plain)}
 
     @classmethod
@@ -207,13 +232,6 @@ class TableLossScaleOptimizer(TableOptimizer):
         return super().check_finite(
             [g if g is None else _values(g) for g in grads]
         )
-
-
-def _seen_as(optimizer: Any, cls: Any) -> Any:
-    """Returns an optimizer of class `cls` with the same state."""
-    view = cls.__new__(cls)
-    view.__dict__.update(vars(optimizer))
-    return view
 
 
 def _or_itself(variable: Any) -> Any:

@@ -1,0 +1,225 @@
+"""RowBlock: the touched rows of a variable's tables, as a dense variable."""
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from embedra import _ops, table as table_lib
+
+from ._block_rows import BlockRows
+from ._support import UnsupportedOptimizerError
+from ._variable import TableVariable
+
+
+class RowBlock:
+    """What an optimizer gets to see of the tables of one variable.
+
+    In a step the block's `row` takes the place of the variable among those
+    that the optimizer is given, with the summed gradients of the touched rows.
+    So all that the optimizer does with gradients, numbers and counters is done
+    as for dense variables. Only when its rule runs are rows and slots read
+    from the tables, and they are written back after it.
+
+    Args:
+        variable: Stands for the tables.
+        kind: Class of the stand-ins, `BlockRows` or `ScratchRows`.
+    """
+
+    def __init__(
+        self, variable: TableVariable, kind: type[BlockRows] = BlockRows
+    ) -> None:
+        self.variable = variable
+        self.tables = list(variable.tables)
+        self.dim = self.tables[0].dim
+        self._kind = kind
+        self.row = kind(self, variable.value.name.split(":")[0])
+        self._positions: list[tf.Tensor] = []
+        # Number of the step that tables note; theirs plus 1 if it is None.
+        self.step: Any = None
+
+    @property
+    def slots(self) -> list[BlockRows]:
+        """Stand-ins for the slots."""
+        return list(self.row.slots.values())
+
+    def add_slot(self, name: str, initial: Any, optimizer: Any) -> BlockRows:
+        """Adds a slot, if there is none of that name yet.
+
+        Args:
+            name: Name of the slot.
+            initial: What it starts from: a number, a tensor, or an initializer
+                that is called with a shape and a dtype.
+            optimizer: Whose slot it is, for messages.
+
+        Returns:
+            A stand-in for the slot's variable.
+
+        Raises:
+            UnsupportedOptimizerError: If it does not start as a constant.
+        """
+        found = self.row.slots.get(name)
+        if found is None:
+            value = _constant(initial, self.dim)
+            if value is None:
+                msg = (
+                    f"Optimizer {type(optimizer).__name__} cannot update table "
+                    f"{self.tables[0].name!r}: its slot {name!r} does not "
+                    "start as one constant."
+                )
+                raise UnsupportedOptimizerError(msg)
+            found = self._kind(self, name, value)
+            self.row.slots[name] = found
+        return found
+
+    def take(self, gradients: dict[int, tf.IndexedSlices]) -> Any:
+        """Takes the gradients of a step.
+
+        Args:
+            gradients: By the `id` of the table.
+
+        Returns:
+            Gradients of the touched rows, each row once, `float32`, shape
+            `(n, dim)`; or None if there are none for these tables.
+        """
+        if not any(id(table) in gradients for table in self.tables):
+            return None
+        self._positions = []
+        sums = []
+        for table in self.tables:
+            positions, values = self._deduplicated(
+                table, gradients.get(id(table))
+            )
+            self._positions.append(positions)
+            sums.append(values)
+        self.row.open()
+        for slot in self.slots:
+            slot.open()
+        return sums[0] if len(sums) == 1 else tf.concat(sums, axis=0)
+
+    def _deduplicated(
+        self, table: table_lib.Table, gradient: tf.IndexedSlices | None
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        if gradient is None:
+            nothing = tf.zeros((0, self.dim), tf.float32)
+            return tf.zeros((0,), tf.int64), nothing
+        unique, sums = _ops.table_deduplicate(
+            [table.resource_handle],
+            [tf.cast(gradient.indices, tf.int64)],
+            [tf.cast(gradient.values, tf.float32)],
+            dims=[self.dim],
+        )
+        return unique[0], tf.ensure_shape(sums[0], (None, self.dim))
+
+    def update(self, rule: Callable[[], Any]) -> Any:
+        """Runs an optimizer's rule on the rows, and stores what comes of it.
+
+        Args:
+            rule: Works on `row` and `slots`; may return an operation.
+
+        Returns:
+            The operation to run in a TF1 graph, None when eager.
+        """
+        loaded = self._load()
+        with tf.control_dependencies(_operations(loaded)):
+            done = rule()
+        with tf.control_dependencies(_operations([done])):
+            stored = self._store()
+        with tf.control_dependencies(_operations(stored)):
+            closed = [r.close() for r in (self.row, *self.slots)]
+        if tf.executing_eagerly():
+            return None
+        return tf.group(*_operations([*stored, *closed]))
+
+    def _load(self) -> list[Any]:
+        """Reads rows and slots."""
+        slots = self.slots
+        specs = [
+            table_lib.Slot(slot.name, self.dim, slot.initial) for slot in slots
+        ]
+        columns = []
+        for table, positions in zip(self.tables, self._positions, strict=True):
+            layout = table.set_slots(specs)
+            with tf.control_dependencies(_operations([layout])):
+                rows, values = _ops.table_read_records(
+                    table.resource_handle,
+                    positions,
+                    [slot.name for slot in slots],
+                    dim=self.dim,
+                )
+            columns.append([rows, *values])
+        assigned = []
+        for stand_in, parts in zip(
+            (self.row, *slots), zip(*columns, strict=True), strict=True
+        ):
+            stand_in.tensor = (
+                parts[0] if len(parts) == 1 else tf.concat(parts, axis=0)
+            )
+            assigned.append(getattr(stand_in, "_filled", None))
+        return assigned
+
+    def _store(self) -> list[Any]:
+        """Writes rows and slots."""
+        slots = self.slots
+        values = [stand_in.tensor for stand_in in (self.row, *slots)]
+        if self.variable.row_constraint is not None:
+            values[0] = tf.convert_to_tensor(
+                self.variable.row_constraint(values[0])
+            )
+        sizes = [tf.size(positions) for positions in self._positions]
+        parts = [
+            [v] if len(sizes) == 1 else tf.split(v, sizes, axis=0)
+            for v in values
+        ]
+        written = []
+        for i, table in enumerate(self.tables):
+            write = _ops.table_write_records(
+                table.resource_handle,
+                self._positions[i],
+                parts[0][i],
+                [part[i] for part in parts[1:]],
+                [slot.name for slot in slots],
+                dim=self.dim,
+            )
+            step = self.step
+            if step is None:
+                step = _ops.table_step(table.resource_handle) + 1
+            clock = _ops.table_set_step(table.resource_handle, step)
+            written += [write, clock]
+        return written
+
+
+def _operations(candidates: list[Any]) -> list[Any]:
+    """Leaves out what eager ops return."""
+    return [
+        c
+        for c in candidates
+        if isinstance(c, tf.Operation) or tf.is_symbolic_tensor(c)
+    ]
+
+
+def _constant(initial: Any, dim: int) -> float | None:
+    """Returns the number that all elements of a slot start from, or None."""
+    if callable(initial):
+        initial = _evaluated(lambda: initial((2, dim), dtype=tf.float32))
+    elif not isinstance(initial, int | float):
+        initial = tf.get_static_value(tf.convert_to_tensor(initial))
+    if initial is None:
+        return None
+    values = {float(value) for value in tf.nest.flatten(_listed(initial))}
+    return values.pop() if len(values) == 1 else None
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _evaluated(function: Callable[[], Any]) -> Any:
+    """Calls a function that makes a tensor, and returns its value."""
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            return function().numpy()
+    with tf.Graph().as_default() as graph:
+        tensor = function()
+        with tf.compat.v1.Session(graph=graph) as session:
+            return session.run(tensor)

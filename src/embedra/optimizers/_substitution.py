@@ -1,0 +1,208 @@
+"""Gives optimizers blocks of rows in place of the variables of tables."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import tensorflow as tf
+
+from ._apply import apply_gradients
+from ._block_rows import BlockRows
+from ._row_block import RowBlock
+from ._trained_tables import TableGradient, split_tables, table_variable_of
+
+
+# The mixins call on methods of classes that they do not know.
+_Base: Any = object
+
+
+class Substitution(_Base):
+    """What wrappers of optimizers that are not Keras 3's have in common.
+
+    It is mixed in before an optimizer's class; `vars` of an instance are those
+    of the optimizer that was wrapped.
+    """
+
+    handles_tables = True
+
+    # Class of the stand-ins for variables.
+    stand_in: type[BlockRows] = BlockRows
+
+    @property
+    def wrapped_class(self) -> type:
+        """The optimizer's own class."""
+        mro = type(self).__mro__
+        return next(c for c in mro if not issubclass(c, Substitution))
+
+    def plain(self) -> Any:
+        """Returns the optimizer as it was before it was wrapped."""
+        return seen_as(self, self.wrapped_class)
+
+    def check_table(self, table_name: str) -> None:
+        """Raises if the optimizer cannot update a table.
+
+        Args:
+            table_name: Of the table.
+        """
+
+    def block_of(self, variable: Any) -> RowBlock:
+        """Returns the block of the tables that a variable stands for.
+
+        Args:
+            variable: A `TableVariable`.
+        """
+        # Past the attribute tracking of some optimizers.
+        blocks: dict[Any, RowBlock] = self.__dict__.setdefault(
+            "_row_blocks", {}
+        )
+        key = tuple(id(table) for table in variable.tables)
+        if key not in blocks:
+            self.check_table(variable.tables[0].name)
+            blocks[key] = RowBlock(variable, self.stand_in)
+        return blocks[key]
+
+    def substitute_variables(self, variables: Iterable[Any]) -> list[Any]:
+        """Replaces the variables of tables by stand-ins.
+
+        Args:
+            variables: Variables.
+
+        Returns:
+            The same, with one stand-in for all variables of the same tables,
+            where the first one was.
+        """
+        pairs = ((None, variable) for variable in variables)
+        return [v for _, v in self.substitute(pairs)]
+
+    def substitute(self, grads_and_variables: Any, step: Any = None) -> Any:
+        """Replaces the variables of tables, and joins their gradients.
+
+        Variables that have an optimizer of their own are updated and left out.
+
+        Args:
+            grads_and_variables: Pairs of gradients and variables.
+            step: Number of the step, that tables note.
+
+        Returns:
+            Pairs of gradients and variables, all of them dense to the
+            optimizer: tables are blocks of the rows that are touched.
+        """
+        pairs = list(grads_and_variables)
+        tables, _ = split_tables(pairs)
+        for table_gradient in tables:
+            _check_slices(table_gradient)
+        shared = {
+            id(g.table): g.slices
+            for g in tables
+            if not _update_by_own_optimizer(g)
+        }
+        _finish_own([g.variable for g in tables])
+        substituted = []
+        seen = set()
+        for gradient, variable in pairs:
+            found = table_variable_of(variable)
+            if found is None:
+                substituted.append((gradient, variable))
+                continue
+            if found.optimizer is not None:
+                continue
+            block = self.block_of(found)
+            if id(block) in seen:
+                continue
+            seen.add(id(block))
+            block.step = step
+            substituted.append((block.take(shared), block.row))
+        return substituted
+
+
+def wrap(optimizer: Any, wrapper: type[Substitution]) -> Any:
+    """Wraps an optimizer.
+
+    Args:
+        optimizer: The optimizer.
+        wrapper: What to put before its class.
+
+    Returns:
+        An instance of a subclass of both, with the optimizer's state.
+    """
+    base = type(optimizer)
+    cls = type(f"DynamicEmbedding{base.__name__}", (wrapper, base), {})
+    return seen_as(optimizer, cls)
+
+
+def seen_as(optimizer: Any, cls: Any) -> Any:
+    """Returns an optimizer of class `cls` with the same state.
+
+    Args:
+        optimizer: The optimizer.
+        cls: A sub- or superclass of its class.
+    """
+    view = cls.__new__(cls)
+    view.__dict__.update(vars(optimizer))
+    return view
+
+
+def inner_variables(variables: Any) -> Any:
+    """Replaces what stands for tables by the `tf.Variable` inside.
+
+    Tapes and graphs of TF1 know only that one.
+
+    Args:
+        variables: None, a structure of variables, or a function that gives one.
+
+    Returns:
+        The same, in the same form.
+    """
+    if variables is None:
+        return None
+    if callable(variables):
+        return lambda: inner_variables(variables())
+    if isinstance(variables, list | tuple | set | frozenset):
+        return [inner_variables(v) for v in variables]
+    found = table_variable_of(variables)
+    return variables if found is None else found.value
+
+
+def _check_slices(gradient: TableGradient) -> None:
+    if isinstance(gradient.slices, tf.IndexedSlices):
+        return
+    msg = (
+        f"The gradient of table {gradient.table.name!r} arrived as a dense "
+        f"tensor of shape {tuple(gradient.slices.shape)}. Keep it as the "
+        "tf.IndexedSlices that the tape gave: transform its `values`."
+    )
+    raise TypeError(msg)
+
+
+def _update_by_own_optimizer(gradient: TableGradient) -> bool:
+    variable = gradient.variable
+    if variable.optimizer is None:
+        return False
+    apply_gradients(
+        gradient.table,
+        variable.optimizer,
+        gradient.slices,
+        variable=variable,
+        constraint=variable.row_constraint,
+    )
+    return True
+
+
+def _finish_own(variables: list[Any]) -> None:
+    for variable in {id(v): v for v in variables}.values():
+        variable.finish_step()
+
+
+def in_no_colocation(function: Any) -> Any:
+    """Calls a function so that TF1 places its ops where their inputs are.
+
+    Args:
+        function: Makes ops.
+
+    Returns:
+        What it gives.
+    """
+    if tf.executing_eagerly():
+        return function()
+    graph = tf.compat.v1.get_default_graph()
+    with graph.colocate_with(None, ignore_existing=True):
+        return function()

@@ -1,0 +1,152 @@
+"""Wrappers of the current optimizers of tf_keras."""
+
+import sys
+from typing import Any
+
+import tensorflow as tf
+
+from ._block_rows import BlockRows
+from ._substitution import inner_variables
+from ._support import UnsupportedOptimizerError, unsupported_state
+from ._tf_keras_saving import TfKerasWrapper, tf_keras
+
+
+class TfKerasTableOptimizer(TfKerasWrapper):
+    """What is put before the class of a current optimizer of tf_keras."""
+
+    @classmethod
+    def suits(cls, optimizer: Any) -> bool:
+        """Returns whether this is the wrapper for an optimizer.
+
+        Args:
+            optimizer: Any optimizer.
+        """
+        return "tf_keras" in sys.modules and isinstance(
+            optimizer, tf_keras().optimizers.Optimizer
+        )
+
+    def check_table(self, table_name: str) -> None:
+        """Raises if the optimizer cannot update a table.
+
+        Args:
+            table_name: Of the table.
+
+        Raises:
+            UnsupportedOptimizerError: It says what to use instead.
+        """
+        adafactor = tf_keras().optimizers.Adafactor
+        if isinstance(self, adafactor):
+            why = "its step is not made row by row."
+            raise unsupported_state(self, table_name, why)
+        if self.use_ema:
+            msg = (
+                f"Optimizer {self.wrapped_class.__name__} has use_ema=True, "
+                f"which table {table_name!r} cannot follow: an average of all "
+                "rows would have to move at every step. Set use_ema=False."
+            )
+            raise UnsupportedOptimizerError(msg)
+
+    def build(self, var_list: Any) -> None:
+        """Makes the slots of dense variables, and notes those of tables.
+
+        Args:
+            var_list: All trainable variables.
+        """
+        super().build(self.substitute_variables(var_list))
+
+    def add_variable_from_reference(
+        self, model_variable: Any, variable_name: str, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Adds a slot.
+
+        Args:
+            model_variable: Whose slot it is.
+            variable_name: Name of the slot.
+            *args: Shape and initial value.
+            **kwargs: Shape and initial value.
+
+        Returns:
+            The slot's variable, or what stands for it.
+        """
+        above = super()
+        if not isinstance(model_variable, BlockRows):
+            return above.add_variable_from_reference(
+                model_variable, variable_name, *args, **kwargs
+            )
+        initial = kwargs.get("initial_value", args[1] if args[1:] else None)
+        return model_variable.block.add_slot(
+            variable_name, 0.0 if initial is None else initial, self
+        )
+
+    def compute_gradients(
+        self, loss: Any, var_list: Any, tape: Any = None
+    ) -> Any:
+        """Computes gradients, as the optimizer inside does.
+
+        Args:
+            loss: The loss, or a function that gives it.
+            var_list: Variables, or a function that gives them.
+            tape: The tape, if `loss` is a tensor.
+
+        Returns:
+            Pairs of gradients and variables.
+        """
+        return super().compute_gradients(loss, inner_variables(var_list), tape)
+
+    def apply_gradients(
+        self, grads_and_vars: Any, name: str | None = None, **kwargs: Any
+    ) -> Any:
+        """Updates tables and dense variables.
+
+        Args:
+            grads_and_vars: Pairs of gradients and variables.
+            name: Of the scope.
+            **kwargs: See `tf_keras.optimizers.Optimizer.apply_gradients`.
+
+        Returns:
+            The iterations.
+        """
+        step = tf.cast(self.iterations, tf.int64) + 1
+        pairs = self.substitute(grads_and_vars, step)
+        return super().apply_gradients(pairs, name=name, **kwargs)
+
+    def update_step(self, gradient: Any, variable: Any) -> Any:
+        """Updates one variable, or the touched rows of tables.
+
+        Args:
+            gradient: Its gradient.
+            variable: The variable, or what stands for tables.
+
+        Returns:
+            What the optimizer inside does.
+        """
+        above = super()
+        if not isinstance(variable, BlockRows):
+            return above.update_step(gradient, variable)
+
+        def rule() -> None:
+            self._decay_rows(variable)
+            above.update_step(gradient, variable)
+
+        return variable.block.update(rule)
+
+    def _update_step_xla(self, gradient: Any, variable: Any, key: Any) -> Any:
+        if isinstance(variable, BlockRows):
+            return self._update_step(gradient, variable)
+        return super()._update_step_xla(gradient, variable, key)
+
+    def _apply_weight_decay(self, variables: Any) -> None:
+        """Leaves out rows, which are decayed when they are read."""
+        super()._apply_weight_decay(
+            [v for v in variables if not isinstance(v, BlockRows)]
+        )
+
+    def _decay_rows(self, row: BlockRows) -> None:
+        if not self.weight_decay:
+            return
+        if self._use_weight_decay(row.block.variable.value):
+            rate = tf.cast(self.learning_rate, row.dtype)
+            row.assign_sub(row * tf.cast(self.weight_decay, row.dtype) * rate)
+
+    def _var_key(self, variable: Any) -> Any:
+        return super()._var_key(inner_variables(variable))

@@ -1,0 +1,168 @@
+"""Wrappers of `tf.compat.v1.train` optimizers."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from ._block_rows import ScratchRows
+from ._substitution import Substitution, in_no_colocation, inner_variables
+from ._support import UnsupportedOptimizerError
+
+
+class TableOptimizerV1(Substitution):
+    """What is put before the class of a `tf.compat.v1.train` optimizer.
+
+    Works in TF1 graphs, eagerly, and in functions.
+    """
+
+    stand_in = ScratchRows
+
+    @classmethod
+    def suits(cls, optimizer: Any) -> bool:
+        """Returns whether this is the wrapper for an optimizer.
+
+        Args:
+            optimizer: Any optimizer.
+        """
+        return isinstance(optimizer, tf.compat.v1.train.Optimizer)
+
+    def compute_gradients(
+        self, loss: Any, var_list: Any = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Computes gradients, as the optimizer inside does.
+
+        Args:
+            loss: The loss, or a function that gives it.
+            var_list: Variables, by default all trainable ones.
+            *args: See `tf.compat.v1.train.Optimizer.compute_gradients`.
+            **kwargs: See there.
+
+        Returns:
+            Pairs of gradients and variables.
+        """
+        return super().compute_gradients(
+            loss, inner_variables(var_list), *args, **kwargs
+        )
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Any,
+        global_step: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Updates tables and dense variables.
+
+        Args:
+            grads_and_vars: Pairs of gradients and variables.
+            global_step: Counts the steps, or None.
+            name: Of the operation.
+            **kwargs: See `tf.compat.v1.train.Optimizer.apply_gradients`.
+
+        Returns:
+            The operation to run in a TF1 graph.
+        """
+        step = None
+        if global_step is not None:
+            step = tf.cast(tf.convert_to_tensor(global_step), tf.int64) + 1
+        with tf.name_scope(name or self.get_name()):
+            pairs = self.substitute(grads_and_vars, step)
+        return super().apply_gradients(
+            pairs, global_step=global_step, name=name, **kwargs
+        )
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        apply_dense = super()._resource_apply_dense
+        if not isinstance(handle, ScratchRows):
+            return apply_dense(grad, handle)
+        return in_no_colocation(
+            lambda: handle.block.update(lambda: apply_dense(grad, handle))
+        )
+
+    # Slots of stand-ins are in the tables.
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """Returns a slot of a variable.
+
+        Args:
+            var: The variable.
+            name: Name of the slot.
+
+        Returns:
+            The slot, or None if there is none of that name.
+        """
+        if isinstance(var, ScratchRows):
+            return var.slots.get(name)
+        return super().get_slot(var, name)
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        if isinstance(var, ScratchRows):
+            return var.block.add_slot(slot_name, 0.0, self)
+        return super()._zeros_slot(var, slot_name, op_name)
+
+    def _get_or_make_slot(
+        self, var: Any, val: Any, slot_name: str, op_name: str
+    ) -> Any:
+        if isinstance(var, ScratchRows):
+            return var.block.add_slot(slot_name, val, self)
+        return super()._get_or_make_slot(var, val, slot_name, op_name)
+
+    def _get_or_make_slot_with_initializer(
+        self,
+        var: Any,
+        initializer: Any,
+        shape: Any,
+        dtype: Any,
+        slot_name: str,
+        op_name: str,
+    ) -> Any:
+        if isinstance(var, ScratchRows):
+            return var.block.add_slot(slot_name, initializer, self)
+        return super()._get_or_make_slot_with_initializer(
+            var, initializer, shape, dtype, slot_name, op_name
+        )
+
+    def _create_non_slot_variable(
+        self, initial_value: Any, name: str, colocate_with: Any
+    ) -> Any:
+        # A stand-in is where the step is made; the number is where the
+        # variables are, and outlives the step.
+        if isinstance(colocate_with, ScratchRows):
+            colocate_with = colocate_with.block.variable.value
+        return super()._create_non_slot_variable(
+            initial_value, name, colocate_with
+        )
+
+
+def check_wrappable(optimizer: tf.compat.v1.train.Optimizer) -> None:
+    """Raises for optimizers that hand over to another one.
+
+    Args:
+        optimizer: The optimizer.
+
+    Raises:
+        UnsupportedOptimizerError: It says what to wrap instead.
+    """
+    inside = next(
+        (
+            value
+            for value in vars(optimizer).values()
+            if isinstance(value, tf.compat.v1.train.Optimizer)
+        ),
+        None,
+    )
+    if inside is None:
+        return
+    name = type(optimizer).__name__
+    msg = (
+        f"{name} hands over to {type(inside).__name__}, which makes the steps. "
+        "Wrap that one: "
+        f"{name}(DynamicEmbeddingOptimizer({type(inside).__name__}(...)))."
+    )
+    if isinstance(optimizer, tf.compat.v1.train.SyncReplicasOptimizer):
+        msg = (
+            f"{name} gathers gradients by the shape of their variable, which "
+            "tables do not have. Use the optimizer inside without it: updates "
+            "of rows are atomic."
+        )
+    raise UnsupportedOptimizerError(msg)
