@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from typer.testing import CliRunner
 
+from embedra.cli import _measures, _trainer
 from embedra.cli._app import app
 
 
@@ -228,6 +230,134 @@ def test_damaged_checkpoint_ends_with_advice(invoke, log, tmp_path, damage):
     assert result.exit_code == 1
     assert "give another --checkpoint-dir to begin anew" in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.fixture
+def late_error(log):
+    """A file with a malformed row that its beginning does not show."""
+    path = log.with_name("late.csv")
+    header, *rows = log.read_text().splitlines()
+    many = "\n".join(f"{row}{'x' * 500}" for row in rows * 10)
+    path.write_text(f"{header}\n{many}\n7,1,s,a\n")
+    return path
+
+
+def test_error_in_the_test_rows_costs_only_their_measure(
+    invoke, log, late_error, tmp_path
+):
+    export, state = tmp_path / "export", tmp_path / "state"
+    options = (f"--export={export}", f"--checkpoint-dir={state}")
+    result = invoke(
+        command(log, "--epochs=1", f"--test={late_error}", *options)
+    )
+    assert result.exit_code == 1
+    assert auc_of(result.output, "validation") > 0
+    assert (
+        "Error: Trained, but the test rows could not be measured on: "
+        f"{late_error}:10002: column 'click' is '7'"
+    ) in result.output
+    assert f"saved in {state}" in result.output
+    assert (export / "saved_model.pb").is_file()
+    assert invoke(command(log, "--epochs=1", options[1])).exit_code == 0
+
+
+def test_error_in_the_validation_rows_keeps_what_was_trained(
+    invoke, log, late_error, tmp_path
+):
+    export = tmp_path / "export"
+    files = (f"--validation={late_error}", f"--test={log}")
+    result = invoke(command(log, "--epochs=3", *files, f"--export={export}"))
+    assert result.exit_code == 1
+    assert "the validation rows could not be measured on" in result.output
+    assert "epoch 2/3" not in result.output
+    assert auc_of(result.output, "test") > 0
+    assert (export / "saved_model.pb").is_file()
+
+
+@pytest.mark.parametrize("option", ["--test", "--validation"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("click,age,site\n1,2,a\n", "no column 'ad'"),
+        ("click,age,site,ad\n7,2,a,b\n", "other.csv:2: column 'click' is '7'"),
+        ("click,age,site,ad\n1,2,a\n", "other.csv:2: 3 columns, expected 4"),
+        ("", "other.csv: the file is empty"),
+    ],
+)
+def test_other_files_are_looked_into_before_training(
+    invoke, log, option, text, message
+):
+    other = log.with_name("other.csv")
+    other.write_text(text)
+    result = invoke(command(log, f"{option}={other}"))
+    assert result.exit_code == 1
+    assert message in result.output
+    assert "epoch" not in result.output
+
+
+def test_file_whose_rows_are_all_set_apart_is_refused(invoke, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("click,age,site,ad\n1,2,a,b\n")
+    result = invoke(command(path))
+    assert result.exit_code == 1
+    assert (
+        "one.csv: no row to train on: all 1 usable rows are set apart"
+        in result.output
+    )
+    result = invoke(command(path, "--held-out=0", "--epochs=1"))
+    assert result.exit_code == 0, result.output
+    assert "2 keys" in result.output
+
+
+def test_fewer_rows_than_a_batch_are_trained_on(invoke, log):
+    log.write_text("\n".join(log.read_text().splitlines()[:4]) + "\n")
+    result = invoke(command(log, "--epochs=1", "--held-out=0"))
+    assert result.exit_code == 0, result.output
+    assert re.search(r"Tables: [1-6] keys", result.output)
+
+
+def test_utf16_is_named(invoke, log):
+    log.write_bytes(log.read_text().encode("utf-16"))
+    result = invoke(command(log))
+    assert result.exit_code == 1
+    assert "log.csv: is not UTF-8: it begins as UTF-16 does" in result.output
+
+
+def test_version_is_shown(invoke):
+    result = invoke(["--version"])
+    assert result.exit_code == 0
+    assert result.output == f"embedra {metadata.version('embedra')}\n"
+
+
+@pytest.mark.parametrize("saving", [True, False])
+def test_ctrl_c_while_measuring_stops_at_once(
+    invoke, log, tmp_path, monkeypatch, saving
+):
+    state = tmp_path / "state"
+    export = tmp_path / "export"
+    options = ["--epochs=1", f"--validation={log}", f"--export={export}"]
+    options += [f"--checkpoint-dir={state}"] if saving else []
+    inside = _measures.evaluate
+
+    def interrupted(*args):
+        signal.raise_signal(signal.SIGINT)
+        return inside(*args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_trainer, "evaluate", interrupted)
+        result = invoke(command(log, *options))
+    assert result.exit_code == 128 + signal.SIGINT
+    said = (
+        "Stopped by SIGINT after 1 epochs and 0 steps" if saving else "Nothing"
+    )
+    assert said in result.output
+    assert not (export / "saved_model.pb").exists()
+    if saving:
+        again = invoke(command(log, *options))
+        assert again.exit_code == 0, again.output
+        assert "1 epochs and 0 steps are done" in again.output
+        assert "epoch 1/1" not in again.output
+        assert "epoch 1: validation AUC" in again.output
 
 
 @pytest.mark.multiprocess

@@ -6,11 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from embedra.cli._checkpoints import (
-    StopRequest,
-    TrainingCheckpoint,
-    TrainingStopped,
-)
+from embedra.cli._checkpoints import TrainingCheckpoint
 from embedra.cli._models import (
     ModelName,
     OptimizerName,
@@ -18,7 +14,8 @@ from embedra.cli._models import (
     make_optimizer,
     table_sizes,
 )
-from embedra.cli._trainer import Trainer
+from embedra.cli._stopping import StopRequest, TrainingStopped
+from embedra.cli._trainer import MeasuringError, Trainer
 from embedra.data import ClickReader, Columns
 
 
@@ -27,15 +24,15 @@ EPOCHS = 2
 
 
 class StopAfter(StopRequest):
-    """Asks to stop after some steps; it is looked at once a step."""
+    """Asks to stop after some batches: it is looked at once for each."""
 
-    def __init__(self, steps):
-        self.steps = steps
+    def __init__(self, batches):
+        self.batches = batches
 
     @property
     def signal_number(self):
-        self.steps -= 1
-        return None if self.steps else signal.SIGTERM
+        self.batches -= 1
+        return None if self.batches else signal.SIGTERM
 
     @signal_number.setter
     def signal_number(self, value):
@@ -78,19 +75,32 @@ def make_trainer(reader, directory, stop):
     )
 
 
-@pytest.mark.parametrize("steps", [8, 25])
+# An epoch is 17 batches of training rows (540 or so of 600, 32 at a time) and
+# 2 of validation rows; what is measured is the epoch before.
+@pytest.mark.parametrize(
+    ("batches", "place", "measured"),
+    [
+        (8, (0, 8), 0),
+        (17, (0, 17), 0),
+        (18, (1, 0), 0),
+        (27, (1, 8), 1),
+        (38, (2, 0), 1),
+    ],
+)
 def test_stopped_training_ends_where_one_never_stopped_does(
-    reader, tmp_path, steps
+    reader, tmp_path, batches, place, measured
 ):
     whole = make_trainer(reader, tmp_path / "whole", StopRequest())
     whole.run(EPOCHS, patience=0)
-    stopped = make_trainer(reader, tmp_path / "parts", StopAfter(steps))
+    stopped = make_trainer(reader, tmp_path / "parts", StopAfter(batches))
     with pytest.raises(TrainingStopped):
         stopped.run(EPOCHS, patience=0)
     resumed = make_trainer(reader, tmp_path / "parts", StopRequest())
-    epoch_steps = 17  # 540 or so rows of 600, 32 at a time.
-    assert resumed.checkpoint.place == divmod(steps, epoch_steps)
+    assert resumed.checkpoint.place == place
+    assert resumed.checkpoint.measured == measured
     resumed.run(EPOCHS, patience=0)
+    again = make_trainer(reader, tmp_path / "parts", StopRequest())
+    assert (again.checkpoint.place, again.checkpoint.measured) == ((2, 0), 2)
     assert table_sizes(resumed.model) == table_sizes(whole.model)
     assert resumed.checkpoint.best == whole.checkpoint.best
     features, _ = next(iter(reader.dataset(600)))
@@ -98,4 +108,26 @@ def test_stopped_training_ends_where_one_never_stopped_does(
         resumed.model.predict_on_batch(features),
         whole.model.predict_on_batch(features),
         atol=1e-5,
+    )
+
+
+def test_epoch_that_could_not_be_measured_is_measured_later(reader, tmp_path):
+    whole = make_trainer(reader, tmp_path / "whole", StopRequest())
+    whole.validation = reader
+    whole.run(1, patience=0)
+    text = reader.path.read_text()
+    part = make_trainer(reader, tmp_path / "part", StopRequest())
+    wrong = reader.path.with_name("wrong.csv")
+    wrong.write_text(text + "5,0,s,a\n")
+    part.validation = ClickReader(wrong, "csv", COLUMNS)
+    with pytest.raises(MeasuringError, match=r"wrong\.csv:602: column 'click'"):
+        part.run(EPOCHS, patience=0)
+    wrong.write_text(text)
+    mended = make_trainer(reader, tmp_path / "part", StopRequest())
+    mended.validation = ClickReader(wrong, "csv", COLUMNS)
+    assert mended.checkpoint.place == (1, 0)
+    mended.run(1, patience=0)
+    assert mended.checkpoint.best[0] == 1
+    assert mended.checkpoint.best[1] == pytest.approx(
+        whole.checkpoint.best[1], abs=1e-5
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from ._demo import demo
@@ -11,11 +14,34 @@ from ._train import train
 
 app = typer.Typer(
     name="embedra",
-    help="Dynamic embeddings for TensorFlow: demo, training, check-up.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"embedra {metadata.version('embedra')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and end.",
+        ),
+    ] = False,
+) -> None:
+    """Dynamic embeddings for TensorFlow: demo, training, check-up."""
+    del version
+
+
 app.command()(demo)
 app.command()(train)
 app.command()(doctor)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from ._console import UsageError
+from ._stopping import StopRequest, TrainingStopped
 
 
 _SETTINGS_FILE = "settings.json"
@@ -32,18 +30,6 @@ _RESTORE_ERRORS = (
     ValueError,
     tf.errors.OpError,
 )
-
-
-class TrainingStopped(Exception):  # noqa: N818 - a request, not an error
-    """The training was asked to stop.
-
-    Attributes:
-        signal_number: The signal that asked.
-    """
-
-    def __init__(self, signal_number: int) -> None:
-        super().__init__(signal_number)
-        self.signal_number = signal_number
 
 
 class TrainingCheckpoint:
@@ -69,6 +55,7 @@ class TrainingCheckpoint:
         self._check_settings(settings)
         self._epoch = tf.Variable(0, dtype=tf.int64)
         self._step = tf.Variable(0, dtype=tf.int64)
+        self._measured = tf.Variable(0, dtype=tf.int64)
         self._best_auc = tf.Variable(-1.0, dtype=tf.float64)
         self._best_epoch = tf.Variable(0, dtype=tf.int64)
         # The slots exist before the restore, so that nothing is left over.
@@ -81,6 +68,7 @@ class TrainingCheckpoint:
             states=[state.value for state in model.non_trainable_variables],
             epoch=self._epoch,
             step=self._step,
+            measured=self._measured,
             best_auc=self._best_auc,
             best_epoch=self._best_epoch,
         )
@@ -93,6 +81,11 @@ class TrainingCheckpoint:
     def place(self) -> tuple[int, int]:
         """Whole epochs done, and steps done in the one that runs."""
         return int(self._epoch), int(self._step)
+
+    @property
+    def measured(self) -> int:
+        """The latest epoch that was measured, from 1; 0 for none yet."""
+        return int(self._measured)
 
     @property
     def best(self) -> tuple[int, float]:
@@ -134,19 +127,22 @@ class TrainingCheckpoint:
             )
             raise UsageError(msg) from error
 
-    def keep_best(self, epoch: int, auc: float) -> bool:
+    def keep_best(self, epoch: int, auc: float | None) -> bool:
         """Keeps the model's weights if no epoch before had this AUC.
 
         Args:
             epoch: The epoch just done, from 1.
-            auc: Its AUC on rows kept apart.
+            auc: Its AUC on rows kept apart; `None` if there are no such rows.
 
         Returns:
             Whether it is the best so far.
         """
+        self._measured.assign(epoch)
         best = float(self._best_auc)
         # An AUC that is not defined is worse than any that is.
-        if self._best_epoch > 0 and not (auc > best or math.isnan(best)):
+        if auc is None or (
+            self._best_epoch > 0 and not (auc > best or math.isnan(best))
+        ):
             return False
         # Written aside first: a crash must not cost the best so far.
         written = self.directory / "next.weights.h5"
@@ -253,35 +249,3 @@ class CheckpointCallback(keras.callbacks.Callback):
             self._checkpoint.save(self._epoch, step)
         if requested is not None:
             raise TrainingStopped(requested)
-
-
-class StopRequest:
-    """Whether Ctrl-C was pressed or SIGTERM came.
-
-    Attributes:
-        signal_number: The signal, or `None` while there was none.
-    """
-
-    def __init__(self) -> None:
-        self.signal_number: int | None = None
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Takes note of the first signal; the second acts as ever."""
-        before = {
-            number: signal.getsignal(number)
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
-
-        def take_note(number: int, frame: FrameType | None) -> None:
-            del frame
-            self.signal_number = number
-            signal.signal(number, before[signal.Signals(number)])
-
-        for number in before:
-            signal.signal(number, take_note)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import keras
@@ -58,8 +59,17 @@ def measure(labels: Array, probabilities: Array) -> Measures:
     return Measures(auc, float(-np.log(likelihood).mean()), len(labels))
 
 
-def evaluate(model: keras.Model, data: tf.data.Dataset) -> Measures:
+def evaluate(
+    model: keras.Model,
+    data: tf.data.Dataset,
+    after_batch: Callable[[], None] = lambda: None,
+) -> Measures:
     """Measures a model on a dataset of `(features, labels)`.
+
+    Args:
+        model: The model.
+        data: The rows, in batches.
+        after_batch: Called after each batch.
 
     Raises:
         DataError: If there is no row.
@@ -69,6 +79,7 @@ def evaluate(model: keras.Model, data: tf.data.Dataset) -> Measures:
         labels.append(clicked.numpy())
         predicted = model.predict_on_batch(features)
         probabilities.append(np.asarray(predicted).reshape(-1))
+        after_batch()
     if not labels:
         msg = (
             "There is no row to measure on: the file has too few to set any "

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 import keras
 import tensorflow as tf
 
-from embedra.data import ClickReader
+from embedra.data import ClickReader, DataError
 
-from ._checkpoints import CheckpointCallback, StopRequest, TrainingCheckpoint
+from ._checkpoints import CheckpointCallback, TrainingCheckpoint
 from ._console import console, unknown_length
 from ._measures import Measures, evaluate
 from ._recorder import Recorder
+from ._stopping import StopRequest, TrainingStopped
+
+
+class MeasuringError(Exception):
+    """Rows could not be measured on; what was trained is not affected."""
 
 
 @dataclass
@@ -30,6 +35,11 @@ class Trainer:
         seed: Seed of the order of the rows.
         held_out: Share of the training rows set apart; 0 for none.
         save_every: Steps between two saves within an epoch; 0 for none.
+        stop: Looked at after each batch.
+
+    Attributes:
+        ids: Ids trained on, as far as the time was taken.
+        seconds: What that took.
     """
 
     model: keras.Model
@@ -57,26 +67,54 @@ class Trainer:
 
         Raises:
             TrainingStopped: If asked to stop; the state is saved.
-            DataError: If the data cannot be read.
+            MeasuringError: If an epoch cannot be measured; the state is saved.
+                The model has the weights of the best epoch before, or else
+                the latest ones.
+            DataError: If the training rows cannot be read.
         """
         epoch, step = self.checkpoint.place
-        while epoch < epochs and not self._exhausted(epoch, patience):
-            self._fit(epoch, epochs, step)
-            epoch, step = epoch + 1, 0
-            measured = self.validate()
-            if measured is not None:
-                better = self.checkpoint.keep_best(epoch, measured.auc)
-                mark = " (best so far)" if better else ""
-                console.print(
-                    f"  epoch {epoch}: validation AUC {measured.auc:.4f}, "
-                    f"log loss {measured.log_loss:.4f}{mark}"
-                )
-            if self.saving:
-                self.checkpoint.save(epoch, 0)
+        try:
+            self._choose(epoch, step)
+            while epoch < epochs and not self._exhausted(epoch, patience):
+                self._fit(epoch, epochs, step)
+                epoch, step = epoch + 1, 0
+                self._choose(epoch, step)
+        except MeasuringError:
+            self.checkpoint.load_best()
+            raise
         self.checkpoint.load_best()
 
+    def _choose(self, epoch: int, step: int) -> None:
+        """Measures the epoch just done, keeps the best weights, and saves."""
+        if step > 0 or epoch <= self.checkpoint.measured:
+            return
+        try:
+            measured = self.validate()
+        except (MeasuringError, TrainingStopped):
+            # To be measured when the training goes on.
+            self._save(epoch)
+            raise
+        auc = None if measured is None else measured.auc
+        better = self.checkpoint.keep_best(epoch, auc)
+        if measured is not None:
+            mark = " (best so far)" if better else ""
+            console.print(
+                f"  epoch {epoch}: validation AUC {measured.auc:.4f}, "
+                f"log loss {measured.log_loss:.4f}{mark}"
+            )
+        self._save(epoch)
+
+    def _save(self, epoch: int) -> None:
+        if self.saving:
+            self.checkpoint.save(epoch, 0)
+
     def validate(self) -> Measures | None:
-        """Measures the model on the rows it is chosen by, if any."""
+        """Measures the model on the rows it is chosen by, if any.
+
+        Raises:
+            MeasuringError: If they cannot be read.
+            TrainingStopped: If asked to stop.
+        """
         if self.validation is not None:
             return self.measure(self.validation)
         if not self.held_out:
@@ -90,17 +128,20 @@ class Trainer:
         """Measures the model on a file.
 
         Raises:
-            DataError: If the data cannot be read.
+            MeasuringError: If it cannot be read.
+            TrainingStopped: If asked to stop.
         """
         return self._evaluate(reader, reader.dataset(self.batch_size))
 
     def _evaluate(self, reader: ClickReader, data: tf.data.Dataset) -> Measures:
         try:
-            return evaluate(self.model, data)
+            return evaluate(self.model, data, self.stop.check)
         except tf.errors.OpError as error:
             if reader.failure is not None:
-                raise reader.failure from error
+                raise MeasuringError(str(reader.failure)) from error
             raise
+        except DataError as error:
+            raise MeasuringError(str(error)) from error
 
     def _exhausted(self, epoch: int, patience: int) -> bool:
         best_epoch, _ = self.checkpoint.best
@@ -140,6 +181,13 @@ class Trainer:
             if self.reader.failure is not None:
                 raise self.reader.failure from error
             raise
+        if not recorder.points and not step:
+            msg = (
+                f"{self.reader.path}: no row to train on: all "
+                f"{self.reader.report.rows} usable rows are set apart to "
+                "measure on. Add rows, or give --held-out 0."
+            )
+            raise DataError(msg)
         self.ids += recorder.ids
         self.seconds += recorder.seconds
 

@@ -116,7 +116,7 @@ def _first_line(path: Path, layout: FileFormat) -> list[str]:
             f"-t UTF-8 {path.name} > converted.csv."
         )
         raise DataError(msg)
-    line = start.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
+    line: str = start.split(b"\n", 1)[0].decode("utf-8-sig", errors="replace")
     line = line.removesuffix("\r")
     if "\r" in line:
         msg = (
