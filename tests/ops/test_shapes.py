@@ -120,7 +120,7 @@ def test_small_outputs(tables):
     assert shapes(_ops.table_size(tables)) == [[], []]
     assert shapes(_ops.table_remove(tables, [hole(None)] * 2)) == [[], []]
     assert shapes([_ops.table_missing(tables[0], hole(None))]) == [[None]]
-    assert shapes(_ops.table_statistics(tables[0])) == [[9], []]
+    assert shapes(_ops.table_statistics(tables[0])) == [[10], []]
     assert shapes([_ops.table_step(tables[0])]) == [[]]
     assert shapes(_ops.table_slots(tables[0])) == [[None]] * 3
     assert shapes(_ops.table_keys(tables[0], hole([None, 2]))) == [

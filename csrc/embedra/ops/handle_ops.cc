@@ -26,7 +26,9 @@ using tensorflow::OpKernelContext;
           "'truncated_normal'} = 'constant'")               \
       .Attr("initializer_parameters: list(float) = [0.0]")  \
       .Attr("seed: int = 0")                                \
-      .Attr("initial_capacity: int >= 0 = 0")
+      .Attr("initial_capacity: int >= 0 = 0")               \
+      .Attr("max_capacity: int >= 0 = 0")                   \
+      .Attr("eviction: {'recency', 'frequency'} = 'recency'")
 
 REGISTER_OP("EmbedraTable")
     .Attr("container: string = ''")

@@ -100,7 +100,7 @@ REGISTER_OP("EmbedraTableStatistics")
     .Output("load_factor: double")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) -> absl::Status {
-      c->set_output(0, c->Vector(9));
+      c->set_output(0, c->Vector(10));
       c->set_output(1, c->Scalar());
       return absl::OkStatus();
     })
@@ -108,7 +108,7 @@ REGISTER_OP("EmbedraTableStatistics")
 What a table holds and has seen.
 
 counters: size, capacity, bytes, inserts, removes, hits, misses, updates,
-  stale_gradients.
+  stale_gradients, evictions.
 load_factor: Occupied share of the index.
 )doc");
 
@@ -120,8 +120,8 @@ class TableStatisticsOp : public TableKernel {
   absl::Status Run(OpKernelContext* ctx, Table& table) override {
     const Statistics s = table.statistics();
     const std::vector<int64_t> counters = {
-        s.size, s.capacity, s.bytes,   s.inserts,        s.removes,
-        s.hits, s.misses,   s.updates, s.stale_gradients};
+        s.size, s.capacity, s.bytes,   s.inserts,         s.removes,
+        s.hits, s.misses,   s.updates, s.stale_gradients, s.evictions};
     TF_RETURN_IF_ERROR(SetVectorOutput(ctx, "counters", counters));
     return SetScalarOutput(ctx, "load_factor", s.load_factor);
   }

@@ -42,6 +42,20 @@ absl::string_view InitializerName(InitializerSpec::Kind kind) {
   return "";
 }
 
+absl::Status ParseEvictionOrder(absl::string_view name, EvictionOrder* order) {
+  if (name == "recency") {
+    *order = EvictionOrder::kRecency;
+  } else if (name == "frequency") {
+    *order = EvictionOrder::kFrequency;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The order of eviction must be recency or frequency. "
+                     "Received: '",
+                     name, "'."));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TableResource::Create(const TableOptions& options,
                                    TableResource** resource) {
   std::unique_ptr<Table> table;
@@ -74,7 +88,7 @@ int64_t TableResource::MemoryUsed() const { return table_->statistics().bytes; }
 absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
                               TableOptions* options) {
   tensorflow::DataType dtype;
-  std::string initializer;
+  std::string initializer, eviction;
   int64_t seed;
   options->initializer.parameters.clear();  // GetAttr appends
   TF_RETURN_IF_ERROR(ctx->GetAttr("table_name", &options->name));
@@ -86,6 +100,9 @@ absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
   TF_RETURN_IF_ERROR(ctx->GetAttr("seed", &seed));
   TF_RETURN_IF_ERROR(
       ctx->GetAttr("initial_capacity", &options->initial_capacity));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("max_capacity", &options->max_capacity));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("eviction", &eviction));
+  TF_RETURN_IF_ERROR(ParseEvictionOrder(eviction, &options->eviction));
   TF_RETURN_IF_ERROR(ToRowType(dtype, &options->row_type));
   TF_RETURN_IF_ERROR(ParseInitializer(initializer, &options->initializer.kind));
   options->seed = static_cast<uint64_t>(seed);

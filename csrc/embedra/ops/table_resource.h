@@ -48,6 +48,9 @@ absl::Status ParseInitializer(absl::string_view name,
 // The reverse of ParseInitializer.
 absl::string_view InitializerName(InitializerSpec::Kind kind);
 
+// The order of that name: recency or frequency.
+absl::Status ParseEvictionOrder(absl::string_view name, EvictionOrder* order);
+
 // Reads the attributes that the two handle ops share.
 absl::Status ReadTableOptions(tensorflow::OpKernelConstruction* ctx,
                               TableOptions* options);

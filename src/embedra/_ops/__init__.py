@@ -27,6 +27,10 @@ from ._record_ops import (
     table_read_records as table_read_records,
     table_write_records as table_write_records,
 )
+from ._restrict_ops import (
+    table_count_uses as table_count_uses,
+    table_restrict as table_restrict,
+)
 from ._state_ops import (
     TableExport as TableExport,
     table_export as table_export,

@@ -19,6 +19,8 @@ def table(
     initializer_parameters: Sequence[float] = (0.0,),
     seed: int = 0,
     initial_capacity: int = 0,
+    max_capacity: int = 0,
+    eviction: str = "recency",
     container: str = "",
 ) -> Tensor:
     """Returns a handle to the table of a session, or device, by its name.
@@ -36,6 +38,8 @@ def table(
             high; or mean and standard deviation.
         seed: Seed of the initial rows.
         initial_capacity: Keys to make room for up front.
+        max_capacity: Keys to hold at most, 0 for no bound.
+        eviction: Which keys a full table drops: "recency" or "frequency".
         container: The resource container.
 
     Returns:
@@ -52,6 +56,8 @@ def table(
         initializer_parameters=list(initializer_parameters),
         seed=seed,
         initial_capacity=initial_capacity,
+        max_capacity=max_capacity,
+        eviction=eviction,
     )
 
 
@@ -64,6 +70,8 @@ def anonymous_table(
     initializer_parameters: Sequence[float] = (0.0,),
     seed: int = 0,
     initial_capacity: int = 0,
+    max_capacity: int = 0,
+    eviction: str = "recency",
 ) -> Tensor:
     """Makes a new table, which lives as long as its handle.
 
@@ -76,6 +84,8 @@ def anonymous_table(
             high; or mean and standard deviation.
         seed: Seed of the initial rows.
         initial_capacity: Keys to make room for up front.
+        max_capacity: Keys to hold at most, 0 for no bound.
+        eviction: Which keys a full table drops: "recency" or "frequency".
 
     Returns:
         A scalar resource tensor.
@@ -88,6 +98,8 @@ def anonymous_table(
         initializer_parameters=list(initializer_parameters),
         seed=seed,
         initial_capacity=initial_capacity,
+        max_capacity=max_capacity,
+        eviction=eviction,
     )
 
 

@@ -136,9 +136,9 @@ def table_statistics(table: Tensor) -> tuple[Tensor, Tensor]:
         table: Table handle.
 
     Returns:
-        Counters, `int64`, shape `(9,)`: size, capacity, bytes, inserts,
-        removes, hits, misses, updates, stale gradients. And the occupied share
-        of the index, scalar `float64`.
+        Counters, `int64`, shape `(10,)`: size, capacity, bytes, inserts,
+        removes, hits, misses, updates, stale gradients, evictions. And the
+        occupied share of the index, scalar `float64`.
     """
     outputs = native_ops.embedra_table_statistics(table=table)
     return outputs.counters, outputs.load_factor

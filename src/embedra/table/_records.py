@@ -30,8 +30,8 @@ class Records(NamedTuple):
             start at their initial values.
         frequencies: Training lookups of each key, `int64`, shape `(n,)`, or
             `(0,)`: unknown.
-        last_steps: The table's step at the last training lookup, `int64`,
-            shape `(n,)`, or `(0,)`: unknown.
+        last_steps: The table's step at the last training lookup or when the
+            record was made, `int64`, shape `(n,)`, or `(0,)`: unknown.
     """
 
     keys: npt.NDArray[np.int64]
@@ -54,6 +54,7 @@ class TableStatistics(NamedTuple):
         misses: Keys that lookups did not find.
         updates: Rows updated by optimizers.
         stale_gradients: Gradients dropped because their record was gone.
+        evictions: Records dropped to keep to `max_capacity`.
         load_factor: Occupied share of the index.
     """
 
@@ -66,4 +67,5 @@ class TableStatistics(NamedTuple):
     misses: int
     updates: int
     stale_gradients: int
+    evictions: int
     load_factor: float
