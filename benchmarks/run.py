@@ -22,6 +22,7 @@ from suite import (
     growth_case,
     machine,
     memory_case,
+    names_case,
     pooling_case,
     report,
     step_case,
@@ -39,6 +40,7 @@ CASES: dict[str, Callable[[Context], Outcome]] = {
     "checkpoint": checkpoint_case.run,
     "pooling": pooling_case.run,
     "growth": growth_case.run,
+    "names": names_case.run,
 }
 
 
