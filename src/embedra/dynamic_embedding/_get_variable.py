@@ -1,9 +1,11 @@
 """get_variable: variables by name."""
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from ._shards import default_partition_fn
 from ._sharing import current_graph
 from ._variable import Variable
 
@@ -15,7 +17,23 @@ _COLLECTION = "embedra_dynamic_embedding_variables"
 _EAGER: dict[str, Variable] = {}
 
 
-def get_variable(name: str, *args: Any, **kwargs: Any) -> Variable:
+def get_variable(
+    name: str,
+    key_dtype: Any = tf.int64,
+    value_dtype: Any = tf.float32,
+    dim: int = 1,
+    devices: str | Sequence[str] | None = None,
+    partitioner: Callable[..., Any] = default_partition_fn,
+    shared_name: str | None = None,
+    initializer: Any = None,
+    trainable: bool = True,
+    checkpoint: bool = True,
+    init_size: int = 0,
+    kv_creator: Any = None,
+    restrict_policy: Any = None,
+    bp_v2: bool = False,
+    short_file_name: bool = False,
+) -> Variable:
     """Returns the variable of a name, making it the first time.
 
     Names live in the TF1 graph and variable scope, if there are any, or else in
@@ -23,8 +41,20 @@ def get_variable(name: str, *args: Any, **kwargs: Any) -> Variable:
 
     Args:
         name: Name of the variable.
-        *args: Those of `de.Variable`.
-        **kwargs: Those of `de.Variable`.
+        key_dtype: As of `de.Variable`, like all that follow.
+        value_dtype: Dtype of the rows.
+        dim: Width of a row.
+        devices: Devices that hold a table each.
+        partitioner: The device of each id.
+        shared_name: Variables of the same shared name are the same tables.
+        initializer: What absent ids start from.
+        trainable: Whether lookups create absent ids and rows are trained.
+        checkpoint: Whether checkpoints save the rows.
+        init_size: Ids to make room for up front.
+        kv_creator: Kind of table.
+        restrict_policy: By which `restrict` chooses what to remove.
+        bp_v2: Accepted.
+        short_file_name: How files are named.
 
     Returns:
         The same variable for the same name.
@@ -38,15 +68,31 @@ def get_variable(name: str, *args: Any, **kwargs: Any) -> Variable:
         >>> de.get_variable("doc_user", dim=4) is first
         True
     """
+    arguments = {
+        "key_dtype": key_dtype,
+        "value_dtype": value_dtype,
+        "dim": dim,
+        "devices": devices,
+        "partitioner": partitioner,
+        "shared_name": shared_name,
+        "initializer": initializer,
+        "trainable": trainable,
+        "checkpoint": checkpoint,
+        "init_size": init_size,
+        "kv_creator": kv_creator,
+        "restrict_policy": restrict_policy,
+        "bp_v2": bp_v2,
+        "short_file_name": short_file_name,
+    }
     scope = tf.compat.v1.get_variable_scope().name
     full_name = f"{scope}/{name}" if scope else name
     variables = _variables()
     found = variables.get(full_name)
     if found is None:
-        found = Variable(*args, **{**kwargs, "name": full_name})
+        found = Variable(**arguments, name=full_name)
         variables[full_name] = found
         return found
-    _check_same(found, args, kwargs)
+    _check_same(found, arguments)
     return found
 
 
@@ -80,8 +126,8 @@ def _variables() -> dict[str, Variable]:
     return variables
 
 
-def _check_same(found: Variable, args: Any, kwargs: Any) -> None:
-    asked = Variable.described(*args, **kwargs)
+def _check_same(found: Variable, arguments: dict[str, Any]) -> None:
+    asked = Variable.described(**arguments)
     differing = [
         f"{field}={asked[field]!r} here, {found.arguments[field]!r} there"
         for field in asked

@@ -160,12 +160,12 @@ def as_returned(variable: TrainableWrapper) -> Any:
 
 
 def trainable_wrapper_filter(
-    iterable: Any, test_unaggregated_function: Any = None
+    iterable_object_in: Any, test_unaggregated_function: Any = None
 ) -> tuple[list[Any], list[Any]]:
     """Parts what stands for dynamic tables from dense variables.
 
     Args:
-        iterable: Variables, or things that hold them.
+        iterable_object_in: Variables, or things that hold them.
         test_unaggregated_function: Given an element, gives the variable in it;
             by default the element is the variable, or a pair whose second is.
 
@@ -180,7 +180,7 @@ def trainable_wrapper_filter(
 
     tables: list[Any] = []
     dense: list[Any] = []
-    for element in iterable:
+    for element in iterable_object_in:
         variable = variable_of(element)
         is_table = isinstance(
             variable, TableVariable | FunctionTrainable
