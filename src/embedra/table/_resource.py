@@ -14,6 +14,7 @@ from google.protobuf import wrappers_pb2  # type: ignore[import-untyped]
 from embedra import _ops
 
 from ._arguments import checked_dim, checked_dtype, checked_key_dtype
+from ._bounds import Bound
 from ._initializers import InitializerSpec, resolve_initializer
 from ._records import Records, Slot, TableStatistics
 from ._scalars import ScalarStore
@@ -35,6 +36,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         initial_capacity: Records to make room for up front.
         device: Device that holds the table, or "".
         shared_name: What sessions know the table by, or None.
+        bound: How many records it keeps, and which go first.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         initial_capacity: int,
         device: str,
         shared_name: str | None,
+        bound: Bound,
     ) -> None:
         super().__init__(device=device)
         self.name = name
@@ -56,6 +59,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         self.dtype = checked_dtype(dtype, name)
         self.key_dtype = checked_key_dtype(key_dtype, name)
         self.initial_capacity = int(initial_capacity)
+        self.bound = bound
         self.initializer: InitializerSpec = resolve_initializer(
             initializer, self.dim
         )
@@ -98,6 +102,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
             "initializer_parameters": self.initializer.parameters,
             "seed": self.seed,
             "initial_capacity": self.initial_capacity,
+            **self.bound._asdict(),
         }
         if tf.executing_eagerly():
             return _ops.anonymous_table(**arguments)
@@ -132,6 +137,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
             "key_dtype": self.key_dtype,
             "dtype": self.dtype,
             "seed": self.seed,
+            **self.bound._asdict(),
             "initializer": {
                 "kind": self.initializer.kind,
                 "parameters": self.initializer.parameters,

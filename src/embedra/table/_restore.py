@@ -1,6 +1,7 @@
 """Restoring: a table's state replaced as a whole, or not at all."""
 
 import dataclasses
+import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,9 @@ from ._group import TableGroup
 from ._records import Records
 from ._state import TableHeader, header_of
 from ._table import Table
+
+
+_log = logging.getLogger("embedra")
 
 
 def set_layout(table: Table, header: TableHeader) -> None:
@@ -69,6 +73,7 @@ def replace_state(
         ValueError: If a column has a wrong dtype or shape.
     """
     before = [header_of(table) for table in group.tables]
+    evictions = _evictions(group)
     _check_pending(group.first, *pending)
     if group.size():
         for records in read_chunks():
@@ -87,6 +92,24 @@ def replace_state(
         for table, layout in zip(group.tables, before, strict=True):
             _begin_restore(table, layout)
         raise
+    dropped = _evictions(group) - evictions
+    if dropped:
+        _log.warning(
+            "Table %r: the saved state holds %d records more than the table's "
+            "max_capacity; those were dropped by %s.",
+            header.name,
+            dropped,
+            group.first.bound.eviction,
+        )
+
+
+def _evictions(group: TableGroup) -> int:
+    """Counts what the bounds of tables have dropped so far."""
+    return sum(
+        table.statistics().evictions
+        for table in group.tables
+        if table.bound.max_capacity
+    )
 
 
 def _check_records(header: TableHeader, records: Records) -> None:

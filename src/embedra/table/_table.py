@@ -7,6 +7,7 @@ import tensorflow as tf
 from embedra import _ops
 
 from ._arguments import check_ids, checked_rows
+from ._bounds import checked_bound, checked_order
 from ._initializers import new_rows
 from ._keys import to_keys, to_tensor
 from ._resource import TableResource, number
@@ -39,6 +40,12 @@ class Table(TableResource):
         device: Device that holds the table, by default the current one.
         shared_name: What the sessions of a TF1 graph, also those of other
             processes on one server, know the table by. Unique by default.
+        max_capacity: Records to hold at most, 0 for no bound. Whatever creates
+            records drops others first, a sixteenth of the bound at a time; a
+            batch of more distinct keys than fit is an error.
+        eviction: Which records a full table drops: "recency", those whose last
+            training lookup, or creation, is the most optimizer steps ago, or
+            "frequency", those of the fewest training lookups.
 
     Raises:
         ValueError: If an argument is out of range or the initializer does not
@@ -65,6 +72,8 @@ class Table(TableResource):
         initial_capacity: int = 0,
         device: str = "",
         shared_name: str | None = None,
+        max_capacity: int = 0,
+        eviction: str = "recency",
     ) -> None:
         super().__init__(
             dim,
@@ -76,6 +85,7 @@ class Table(TableResource):
             initial_capacity=initial_capacity,
             device=device,
             shared_name=shared_name,
+            bound=checked_bound(max_capacity, eviction, name),
         )
 
     def keys_of(self, ids: Any) -> tf.Tensor:
@@ -164,6 +174,13 @@ class Table(TableResource):
         rows = new_rows(
             self.initializer, missing, self.dim, tf.as_dtype(self.dtype)
         )
+        if self.bound.max_capacity:
+            # The whole batch, so that no key of it is dropped for another. The
+            # rows of those that are there are not looked at.
+            flat = tf.reshape(keys, (-1,))
+            unused = tf.zeros((tf.size(flat), self.dim), rows.dtype)
+            missing = tf.concat([missing, flat], axis=0)
+            rows = tf.concat([rows, unused], axis=0)
         created = _ops.table_assign(
             [self.resource_handle],
             [missing],
@@ -235,3 +252,45 @@ class Table(TableResource):
         keys = tf.reshape(self.keys_of(keys), (-1,))
         removed = _ops.table_remove([self.resource_handle], [keys])
         return number(removed[0])
+
+    def restrict(self, max_size: Any, by: str = "recency") -> tf.Tensor:
+        """Keeps so many keys, and removes the others with rows and slots.
+
+        Args:
+            max_size: How many to keep at most.
+            by: Which go first: "recency", those whose last use is the most
+                steps ago, or "frequency", those of the fewest uses. Ties go by
+                the other, then by key, the smallest first. Training lookups are
+                uses; see also `count_uses`.
+
+        Returns:
+            The keys removed, `int64`, shape `(n,)`, each once.
+
+        Raises:
+            ValueError: If `by` is neither.
+
+        Example:
+            >>> table = Table(2, name="user")
+            >>> for ids in ([1, 2, 3], [1, 2], [1, 1]):
+            ...     rows = table.lookup(ids, insert=True)
+            >>> table.restrict(1, by="frequency").numpy().tolist()
+            [2, 3]
+        """
+        return _ops.table_restrict(
+            self.resource_handle,
+            tf.cast(max_size, tf.int64),
+            order=checked_order(by, "by", self.name),
+        )
+
+    def count_uses(self, keys: Any) -> Any:
+        """Counts a use of each key that is there, as training lookups do.
+
+        The call is a step of its own: it moves the table's clock on by one.
+
+        Args:
+            keys: Keys of any shape; each time that one is named counts.
+
+        Returns:
+            The operation to run in a TF1 graph, None elsewhere.
+        """
+        return _ops.table_count_uses(self.resource_handle, self.keys_of(keys))
