@@ -44,6 +44,7 @@ class VariableState(tf.__internal__.tracking.Trackable):
     def __init__(self, name: str, shards: ShardedTables) -> None:
         self.name = name
         self.shards = shards
+        self._is_in_graph = current_graph() is not None
 
     @property
     def tables(self) -> Sequence[table_lib.Table]:
@@ -59,11 +60,13 @@ class VariableState(tf.__internal__.tracking.Trackable):
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """Names the state for a `tf.compat.v1.train.Saver`."""
+        if not self._is_in_graph:
+            return {}
         factories = tf.__internal__.tracking.saveable_objects_from_trackable(
             self
         )
         (factory,) = factories.values()
-        return {self.name: lambda *_: factory(f"{self.name}/")}
+        return {self.name: lambda name="": factory(f"{self.name}/")}
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         """Returns the state as tensors of a TF1 graph."""

@@ -160,12 +160,12 @@ class Variable(tf.__internal__.tracking.Trackable):
             children.pop("state", None)
             for i, table in enumerate(self.tables):
                 children[f"table_{i}"] = table
+            for name, trainable in self.trainable_store.items():
+                children[f"trainable_{name}"] = trainable.value
         return dict(children)
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """Lets a `tf.compat.v1.train.Saver` be given the variable itself."""
-        if tf.executing_eagerly():
-            return {}
         return self.state._gather_saveables_for_checkpoint()
 
     @property
@@ -236,7 +236,13 @@ class Variable(tf.__internal__.tracking.Trackable):
         keys, values = self._flat(keys, values, "values", self.value_dtype)
 
         def assign(shard: int, keys: tf.Tensor, values: tf.Tensor) -> Any:
-            return self.tables[shard].assign(keys, values)
+            return _ops.table_assign(
+                [self.tables[shard].resource_handle],
+                [keys],
+                [values],
+                dims=[self.dim],
+                only_missing=False,
+            )
 
         with tf.name_scope(name or "upsert"):
             return self.shards.run(keys, assign, values)
