@@ -47,16 +47,16 @@ def _pooled_by_table(
     trainable: TrainableWrapper, bags: Bags, combiner: str
 ) -> tf.Tensor:
     table = trainable.params.tables[0]
-    handle = table.resource_handle
+    keys, handle = bags.ids, table.resource_handle
     insert = is_training(trainable)
     if insert:
-        table.create_missing(bags.ids)
+        keys = table.create_missing(keys)
         trainable.read_value()
         handle = trainable.value.handle
     return _ops.table_pooled_lookup(
         [table.resource_handle],
         [handle],
-        [bags.ids],
+        [keys],
         [bags.row_splits],
         [bags.weights],
         [table.default_row(None)],

@@ -91,18 +91,25 @@ class ShardedTables:
                     part = table.create_missing(part)
                 handle = table.resource_handle
                 found = _lookup(table, handle, part, insert=insert)
+                bounds.append(found.bounds[0])
                 return found.rows[0], found.positions[0]
 
+            bounds: list[tf.Tensor] = []
+            count = len(self.tables)
             rows, positions = self.map(flat, look_up)
             shards = tf.cast(self.shards_of(flat), tf.int64)
             encoded = tf.where(
-                positions < 0, positions, positions * len(self.tables) + shards
+                positions < 0, positions, positions * count + shards
             )
+            bound = tf.reduce_max(tf.stack(bounds)) * count
 
             def gradient(upstream: tf.Tensor) -> Any:
-                values = tf.cast(tf.reshape(upstream, (-1, dim)), tf.float32)
-                shape = tf.constant([0, dim], tf.int64)
-                return tf.IndexedSlices(values, encoded, shape)
+                # What a gradient consists of must be made by its own ops.
+                return tf.IndexedSlices(
+                    tf.cast(tf.reshape(upstream, (-1, dim)), tf.float32),
+                    tf.identity(encoded),
+                    tf.stack([bound, tf.constant(dim, tf.int64)]),
+                )
 
             return rows, gradient
 
