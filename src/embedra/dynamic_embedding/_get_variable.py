@@ -10,7 +10,8 @@ from ._sharing import current_graph
 from ._variable import Variable
 
 
-_COLLECTION = "embedra_dynamic_embedding_variables"
+# No string: collections with such names would be written into meta graphs.
+_COLLECTION = ("embedra", "dynamic_embedding_variables")
 
 # Variables made outside of TF1 graphs live until they are deleted: a function
 # may ask for one by name at each step, and hold none.
