@@ -7,6 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+# Where launchers (Horovod, Open MPI, MPICH) tell a process of how many it is.
+_PROCESS_COUNTS = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+
+
+def launched_processes() -> int:
+    """Returns of how many processes a launcher says that this is one."""
+    counts = (os.environ.get(name, "") for name in _PROCESS_COUNTS)
+    return max((int(count) for count in counts if count.isdigit()), default=1)
+
+
 @contextlib.contextmanager
 def quiet_start_up() -> Iterator[None]:
     """Silences TensorFlow's start-up messages, for the `embedra` command only.
@@ -32,6 +42,19 @@ def quiet_start_up() -> Iterator[None]:
         os.dup2(standard_error, 2)
         os.close(nowhere)
         os.close(standard_error)
+
+
+def folder_from(variable: str, otherwise: str) -> Path:
+    """Returns a folder that an environment variable may set.
+
+    Args:
+        variable: Name of the environment variable.
+        otherwise: The folder if it is not set.
+
+    Returns:
+        Path of the folder.
+    """
+    return Path(os.environ.get(variable) or otherwise)
 
 
 def _is_the_command() -> bool:

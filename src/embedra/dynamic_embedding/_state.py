@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
+from ._graph_header import FIELDS, header_tensors, set_layout
 from ._shards import ShardedTables
 from ._sharing import current_graph
 
@@ -23,9 +24,6 @@ EVERYTHING = 2**32
 
 # What a v1 checkpoint holds of a variable, under `<name>/`.
 COLUMNS = ("keys", "rows", "slots", "frequencies", "last_steps")
-SLOTS = ("slot_names", "slot_widths", "slot_initials")
-INITIALIZER = ("stream_name", "initializer", "parameters", "seed")
-STEP = "step"
 KEY_DTYPE = "key_dtype"
 
 # States in use, by the first of their tables: variables that share tables
@@ -71,7 +69,7 @@ class VariableState(tf.__internal__.tracking.Trackable):
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         """Returns the state as tensors of a TF1 graph."""
         first = self.tables[0]
-        handle = first.resource_handle
+        header = dict(zip(FIELDS, header_tensors(first), strict=True))
         parts = [export_all(table) for table in self.tables]
         steps = [_ops.table_step(t.resource_handle) for t in self.tables]
         columns = {
@@ -80,11 +78,8 @@ class VariableState(tf.__internal__.tracking.Trackable):
         }
         return {
             **columns,
-            **dict(zip(SLOTS, _ops.table_slots(handle), strict=True)),
-            **dict(
-                zip(INITIALIZER, _ops.table_initializer(handle), strict=True)
-            ),
-            STEP: tf.reduce_max(tf.stack(steps)),
+            **header,
+            "step": tf.reduce_max(tf.stack(steps)),
             KEY_DTYPE: tf.constant(first.key_dtype),
         }
 
@@ -96,14 +91,10 @@ class VariableState(tf.__internal__.tracking.Trackable):
         """
         with tf.control_dependencies(_checks(self, tensors)):
             columns = [tf.identity(tensors[name]) for name in COLUMNS]
-        slots = [tensors[name] for name in SLOTS]
-        drawn_from = [tensors[name] for name in INITIALIZER]
+        header = [tensors[name] for name in FIELDS]
         # Nothing is emptied before everything was read and checked.
         with tf.control_dependencies(columns):
-            ready = [
-                _set_layout(table, slots, drawn_from, tensors[STEP])
-                for table in self.tables
-            ]
+            ready = [set_layout(table, header) for table in self.tables]
         with tf.control_dependencies(ready):
             return import_all(self.group, columns)
 
@@ -164,21 +155,6 @@ def import_all(
         rows = tf.ensure_shape(records.rows, (None, table.dim))
         imports.append(table.import_records(records._replace(rows=rows)))
     return tf.group(*imports)
-
-
-def _set_layout(
-    table: table_lib.Table,
-    slots: Sequence[tf.Tensor],
-    drawn_from: Sequence[tf.Tensor],
-    step: tf.Tensor,
-) -> tf.Operation:
-    handle = table.resource_handle
-    with tf.control_dependencies([table.clear()]):
-        return tf.group(
-            _ops.table_set_slots(handle, *slots),
-            _ops.table_set_initializer(handle, *drawn_from),
-            _ops.table_set_step(handle, step),
-        )
 
 
 def _checks(

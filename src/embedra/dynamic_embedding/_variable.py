@@ -8,13 +8,14 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
+from ._file_methods import FileMethods
 from ._shards import ShardedTables, default_partition_fn
 from ._sharing import shared_tables, unique_name
 from ._state import export_all, state_of
 from ._trainable import TrainableWrapper
 
 
-class Variable(tf.__internal__.tracking.Trackable):
+class Variable(FileMethods, tf.__internal__.tracking.Trackable):
     """A trainable map from ids to rows, without a vocabulary.
 
     It is a dense `[vocabulary, dim]` variable in all that concerns rows by id,
@@ -331,8 +332,9 @@ class Variable(tf.__internal__.tracking.Trackable):
         """
         tables = self.tables if index is None else [self.tables[index]]
         with tf.name_scope(name or "size"):
+            # An op each: the tables may be on different servers.
             return tf.add_n(
-                _ops.table_size([t.resource_handle for t in tables])
+                [_ops.table_size([t.resource_handle])[0] for t in tables]
             )
 
     def export(self, name: str | None = None) -> tuple[tf.Tensor, tf.Tensor]:

@@ -36,7 +36,14 @@ from ._registration import (
     register_saved_class,
     register_saver as register_saver,
 )
-from ._state import TableHeader as TableHeader, header_of as header_of
+from ._restore import replace_state as replace_state
+from ._state import (
+    TableHeader as TableHeader,
+    check_fits as check_fits,
+    group_header as group_header,
+    group_pending as group_pending,
+    header_of as header_of,
+)
 from ._store import (
     load_from_store as load_from_store,
     read_header as read_header,

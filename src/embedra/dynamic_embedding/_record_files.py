@@ -1,0 +1,370 @@
+"""Files of raw records: the keys and values of TFRA, and beside them the rest.
+
+    <prefix>-keys         little-endian integers of the key dtype
+    <prefix>-values       rows of the value dtype, one after the other
+    <prefix>-slots        float32, all slots of a record side by side
+    <prefix>-frequencies  int64
+    <prefix>-last_steps   int64
+    <prefix>-table.json   what the table is, checksums of the files above
+
+The first two are all that TFRA writes and reads.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import uuid
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from embedra import table as table_lib
+
+
+FORMAT = 1
+SUFFIXES = {
+    "keys": "-keys",
+    "rows": "-values",
+    "slots": "-slots",
+    "frequencies": "-frequencies",
+    "last_steps": "-last_steps",
+}
+HEADER_SUFFIX = "-table.json"
+_TEMPORARY = ".writing-"
+
+
+class RecordWriter:
+    """Writes records to the files of one prefix.
+
+    The files are whole or absent: all go to temporary names first. The header
+    is renamed before the others, so that a mixture, should the process end in
+    between, is found by its checksums.
+
+    Args:
+        prefix: Beginning of the paths.
+        key_dtype: Dtype of the ids.
+        append: Whether to go on with the files that are there.
+
+    Raises:
+        ValueError: If those cannot be gone on with.
+    """
+
+    def __init__(self, prefix: Path, key_dtype: str, *, append: bool) -> None:
+        self.prefix = prefix
+        self._key_dtype = key_dtype
+        self._ending = f"{_TEMPORARY}{uuid.uuid4().hex}"
+        self._count = 0
+        self._sums = dict.fromkeys(SUFFIXES, 0)
+        prefix.parent.mkdir(parents=True, exist_ok=True)
+        _remove_leftovers(prefix)
+        self.appended_to = RecordFiles(prefix) if append else None
+        if append and not _path(prefix, SUFFIXES["keys"]).exists():
+            self.appended_to = None
+        self._files: dict[str, IO[bytes]] = {
+            name: self._temporary(suffix).open("wb")
+            for name, suffix in SUFFIXES.items()
+        }
+        if self.appended_to is not None:
+            self._copy(self.appended_to)
+
+    def write(self, records: table_lib.Records) -> None:
+        """Adds records.
+
+        Args:
+            records: A chunk of whole records.
+        """
+        self._count += len(records.keys)
+        columns = records._asdict()
+        columns["keys"] = columns["keys"].astype(file_key_dtype(self._key_dtype))
+        for name, column in columns.items():
+            self._add(name, np.ascontiguousarray(column).tobytes())
+
+    def finish(
+        self,
+        header: table_lib.TableHeader,
+        pending: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
+    ) -> None:
+        """Gives the files their names.
+
+        Args:
+            header: What the table is.
+            pending: Keys and gradients accumulated for a step still to come.
+
+        Raises:
+            ValueError: If files that are appended to are of another table.
+        """
+        if self.appended_to is not None:
+            self._check_appended(self.appended_to, header)
+        fields = {
+            "format": FORMAT,
+            "records": self._count,
+            "crc32": self._sums,
+            "pending": [
+                base64.b64encode(np.ascontiguousarray(column).tobytes()).decode()
+                for column in pending or ()
+            ],
+            "table": json.loads(header.to_json()),
+        }
+        suffixes = [HEADER_SUFFIX, *SUFFIXES.values()]
+        self._files[HEADER_SUFFIX] = self._temporary(HEADER_SUFFIX).open("wb")
+        self._files[HEADER_SUFFIX].write(json.dumps(fields).encode())
+        for file in self._files.values():
+            file.flush()
+            os.fsync(file.fileno())
+            file.close()
+        for suffix in suffixes:
+            self._temporary(suffix).replace(_path(self.prefix, suffix))
+        _sync_folder(self.prefix.parent)
+
+    def discard(self) -> None:
+        """Removes what was written so far."""
+        for file in self._files.values():
+            file.close()
+        _remove_leftovers(self.prefix)
+
+    def _temporary(self, suffix: str) -> Path:
+        return _path(self.prefix, f"{suffix}{self._ending}")
+
+    def _add(self, name: str, data: bytes) -> None:
+        self._files[name].write(data)
+        self._sums[name] = zlib.crc32(data, self._sums[name])
+
+    def _copy(self, files: "RecordFiles") -> None:
+        if files.header is None:
+            msg = (
+                f"There is no {_path(self.prefix, HEADER_SUFFIX)}: files that "
+                "TFRA wrote cannot be appended to. Load and save them first."
+            )
+            raise ValueError(msg)
+        self._count = files.count
+        for name, suffix in SUFFIXES.items():
+            with _path(self.prefix, suffix).open("rb") as file:
+                while data := file.read(1 << 20):
+                    self._add(name, data)
+
+    def _check_appended(
+        self, files: "RecordFiles", header: table_lib.TableHeader
+    ) -> None:
+        found = files.header
+        for field in ("dim", "dtype", "key_dtype", "slots"):
+            before, now = getattr(found, field), getattr(header, field)
+            if before != now:
+                msg = (
+                    f"Cannot append to {self.prefix}{SUFFIXES['keys']}: {field} "
+                    f"is {before!r} in the file, {now!r} in table "
+                    f"{header.name!r}. Save to another folder."
+                )
+                raise ValueError(msg)
+
+
+class RecordFiles:
+    """The files of one prefix, to be read.
+
+    Args:
+        prefix: Beginning of the paths.
+
+    Raises:
+        ValueError: If the header is of a later release.
+    """
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        self.header: table_lib.TableHeader | None = None
+        self.count = -1
+        self._sums: dict[str, int] = {}
+        self._pending: list[bytes] = []
+        path = _path(prefix, HEADER_SUFFIX)
+        if path.exists():
+            self._read_header(path)
+
+    def _read_header(self, path: Path) -> None:
+        try:
+            fields = json.loads(path.read_bytes())
+            is_known = fields["format"] == FORMAT
+        except (ValueError, KeyError, TypeError) as error:
+            msg = f"{path} is damaged: {error}. Nothing was loaded."
+            raise ValueError(msg) from error
+        if not is_known:
+            msg = (
+                f"{path} has format {fields['format']}; this release of Embedra "
+                f"reads format {FORMAT}. Use a release that matches the file."
+            )
+            raise ValueError(msg)
+        self.header = table_lib.TableHeader.from_json(
+            json.dumps(fields["table"])
+        )
+        self.count = fields["records"]
+        self._sums = fields["crc32"]
+        self._pending = [base64.b64decode(text) for text in fields["pending"]]
+
+    def pending(self, dim: int) -> tuple[Any, Any]:
+        """Returns keys and gradients accumulated for a step still to come.
+
+        Args:
+            dim: Width of a row.
+        """
+        keys, gradients = self._pending or (b"", b"")
+        return (
+            np.frombuffer(keys, np.int64),
+            np.frombuffer(gradients, np.float32).reshape(-1, dim),
+        )
+
+    def check(self, described: table_lib.TableHeader) -> None:
+        """Raises unless the files have the sizes that they should have.
+
+        Args:
+            described: What the records are, if the files do not say.
+
+        Raises:
+            FileNotFoundError: If a file is missing.
+            ValueError: If one has a wrong size.
+        """
+        widths = _widths(self.header or described)
+        names = SUFFIXES if self.header else ("keys", "rows")
+        for name in names:
+            dtype, width = widths[name]
+            path = _path(self.prefix, SUFFIXES[name])
+            if not path.exists():
+                msg = f"There is no {path}. Nothing was loaded."
+                raise FileNotFoundError(msg)
+            size = path.stat().st_size
+            if self.count < 0:
+                self.count = size // dtype.itemsize
+            expected = self.count * width * dtype.itemsize
+            if size != expected:
+                msg = (
+                    f"{path} has {path.stat().st_size} bytes, but {self.count} "
+                    f"records of {width} x {dtype.name} need {expected}: it is "
+                    "truncated, or of a table of another width or dtype. "
+                    "Nothing was loaded."
+                )
+                raise ValueError(msg)
+
+    def chunks(
+        self, described: table_lib.TableHeader, chunk_size: int
+    ) -> Iterator[table_lib.Records]:
+        """Reads the records, with the slots that `described` has.
+
+        Args:
+            described: What the records are to be. Slots that the files lack
+                are initial, and counters 0.
+            chunk_size: Records in a chunk at most.
+
+        Yields:
+            Chunks, none of them empty.
+
+        Raises:
+            ValueError: If a file is damaged.
+        """
+        self.check(described)
+        header = self.header or described
+        widths = _widths(header)
+        names = list(SUFFIXES) if self.header else ["keys", "rows"]
+        sums = dict.fromkeys(names, 0)
+        with contextlib.ExitStack() as stack:
+            files = {
+                name: stack.enter_context(
+                    _path(self.prefix, SUFFIXES[name]).open("rb")
+                )
+                for name in names
+            }
+            for start in range(0, self.count, chunk_size):
+                count = min(chunk_size, self.count - start)
+                columns = {}
+                for name, file in files.items():
+                    dtype, width = widths[name]
+                    data = file.read(count * width * dtype.itemsize)
+                    sums[name] = zlib.crc32(data, sums[name])
+                    shape = (count, width) if name in _WIDE else (count,)
+                    columns[name] = np.frombuffer(data, dtype).reshape(shape)
+                yield _as_records(columns, self.header, described)
+        for name, found in sums.items():
+            if self._sums and found != self._sums[name]:
+                msg = (
+                    f"{_path(self.prefix, SUFFIXES[name])} is damaged, or from "
+                    "a save that was interrupted: its checksum is not the one "
+                    f"in {_path(self.prefix, HEADER_SUFFIX)}. Nothing was "
+                    "loaded."
+                )
+                raise ValueError(msg)
+
+
+_WIDE = ("rows", "slots")
+
+
+def file_key_dtype(key_dtype: str) -> np.dtype[Any]:
+    """Returns the dtype of keys in files.
+
+    Args:
+        key_dtype: Dtype of the ids; hashed strings are `int64`.
+    """
+    if key_dtype == "string":
+        return np.dtype("<i8")
+    return np.dtype(key_dtype).newbyteorder("<")
+
+
+def _widths(
+    header: table_lib.TableHeader,
+) -> dict[str, tuple[np.dtype[Any], int]]:
+    rows = np.dtype(tf.as_dtype(header.dtype).as_numpy_dtype)
+    return {
+        "keys": (file_key_dtype(header.key_dtype), 1),
+        "rows": (rows, header.dim),
+        "slots": (np.dtype("<f4"), sum(slot.width for slot in header.slots)),
+        "frequencies": (np.dtype("<i8"), 1),
+        "last_steps": (np.dtype("<i8"), 1),
+    }
+
+
+def _as_records(
+    columns: dict[str, npt.NDArray[Any]],
+    header: table_lib.TableHeader | None,
+    described: table_lib.TableHeader,
+) -> table_lib.Records:
+    count = len(columns["keys"])
+    found = {}
+    start = 0
+    for slot in header.slots if header else ():
+        found[slot] = columns["slots"][:, start : start + slot.width]
+        start += slot.width
+    slots = [
+        found[slot]
+        if slot in found
+        else np.full((count, slot.width), slot.initial, np.float32)
+        for slot in described.slots
+    ]
+    zeros = np.zeros(count, np.int64)
+    return table_lib.Records(
+        keys=columns["keys"].astype(np.int64),
+        rows=columns["rows"],
+        slots=np.concatenate([np.zeros((count, 0), np.float32), *slots], axis=1),
+        frequencies=columns.get("frequencies", zeros),
+        last_steps=columns.get("last_steps", zeros),
+    )
+
+
+def _path(prefix: Path, suffix: str) -> Path:
+    return prefix.with_name(prefix.name + suffix)
+
+
+def _remove_leftovers(prefix: Path) -> None:
+    """Removes what saves that did not finish left behind."""
+    for suffix in (HEADER_SUFFIX, *SUFFIXES.values()):
+        start = f"{prefix.name}{suffix}{_TEMPORARY}"
+        for path in prefix.parent.iterdir():
+            if path.name.startswith(start):
+                path.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
