@@ -6,9 +6,10 @@ import keras
 import tensorflow as tf
 
 from embedra import table as table_lib
-from embedra.lookup import RowReader, padding_mask, to_bags, without_padding
+from embedra.lookup import RowReader, to_bags, without_padding
 from embedra.optimizers import TableVariable
 
+from ._masks import ids_mask
 from ._saved import checked_default
 from ._shapes import output_shape, output_spec
 from ._table_layer import TableLayer
@@ -226,15 +227,7 @@ class Embedding(TableLayer):
         del mask
         if not self.mask_zero or self.combiner is not None:
             return None
-        if isinstance(inputs, tf.RaggedTensor):
-            return inputs.with_flat_values(padding_mask(inputs.flat_values))
-        if isinstance(inputs, keras.KerasTensor):
-            # Keras cannot compare strings symbolically. Layers that are told of
-            # no mask take the one of the ids when they are called.
-            if inputs.dtype == "string":
-                return None
-            return keras.ops.not_equal(inputs, 0)
-        return padding_mask(inputs)
+        return ids_mask(inputs)
 
     def compute_output_shape(
         self, input_shape: Any, weights_shape: Any = None

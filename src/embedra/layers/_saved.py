@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-import keras
-
 
 def checked_default(default: Any, dim: int, name: str) -> str | list[float]:
     """Returns `inference_default` in a form that JSON holds.
@@ -32,7 +30,7 @@ def checked_default(default: Any, dim: int, name: str) -> str | list[float]:
     return [float(value) for value in row]
 
 
-def check_same_name(layer: keras.layers.Layer, saved: str) -> None:
+def check_same_name(layer: Any, saved: str) -> None:
     """Raises if a state belongs to a layer that was given another name.
 
     Keras finds states by their place in the model. Names that it made up itself

@@ -1,4 +1,4 @@
-"""A table in a Keras weights store (`.keras`, `.weights.h5`)."""
+"""Tables in a Keras weights store (`.keras`, `.weights.h5`)."""
 
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -13,8 +13,8 @@ from ._state import (
     TableHeader,
     check_fits,
     from_file_columns,
-    header_of,
-    pending_gradients,
+    group_header,
+    group_pending,
     to_file_columns,
 )
 from ._table import Table
@@ -24,22 +24,26 @@ _HEADER = "table"
 _PENDING = ("pending_keys", "pending_gradients")
 
 
-def save_to_store(table: Table, store: MutableMapping[str, Any]) -> None:
-    """Writes all state of a table, chunk by chunk.
+def save_to_store(
+    tables: Table | TableGroup, store: MutableMapping[str, Any]
+) -> None:
+    """Writes all state of a table, or of a group as of one, chunk by chunk.
 
     Args:
-        table: The table.
+        tables: The table or tables.
         store: Takes NumPy arrays by name, as `save_own_variables` is given.
     """
-    text = header_of(table).to_json().encode()
+    group = _as_group(tables)
+    text = group_header(group).to_json().encode()
     store[_HEADER] = np.frombuffer(text, np.uint8)
-    for name, array in zip(_PENDING, pending_gradients(table), strict=True):
+    for name, array in zip(_PENDING, group_pending(group), strict=True):
         store[name] = array
     chunks = 0
-    for records in table.export_chunks():
-        for name, column in to_file_columns(records).items():
-            store[f"{name}_{chunks:06d}"] = column
-        chunks += 1
+    for table in group.tables:
+        for records in table.export_chunks():
+            for name, column in to_file_columns(records).items():
+                store[f"{name}_{chunks:06d}"] = column
+            chunks += 1
     store["chunks"] = np.int64(chunks)
 
 
@@ -68,17 +72,20 @@ def read_header(store: MutableMapping[str, Any], table: Table) -> TableHeader:
     return header
 
 
-def load_from_store(table: Table, store: MutableMapping[str, Any]) -> None:
-    """Replaces a table by the state in a store.
+def load_from_store(
+    tables: Table | TableGroup, store: MutableMapping[str, Any]
+) -> None:
+    """Replaces a table, or those of a group, by the state in a store.
 
     Args:
-        table: The table; it is left alone if the state does not fit.
-        store: As `save_to_store` filled it.
+        tables: The table or tables; left alone if the state does not fit.
+        store: As `save_to_store` filled it, from any number of tables.
 
     Raises:
         ValueError: If there is no state, or it does not fit.
     """
-    header = read_header(store, table)
+    group = _as_group(tables)
+    header = read_header(store, group.first)
     chunks = int(np.asarray(store["chunks"]))
     if chunks < 0:
         msg = (
@@ -89,11 +96,15 @@ def load_from_store(table: Table, store: MutableMapping[str, Any]) -> None:
     keys, gradients = (np.asarray(store[name]) for name in _PENDING)
 
     def read_chunks() -> Iterator[Records]:
-        return (_chunk(store, chunk, table.dtype) for chunk in range(chunks))
+        return (
+            _chunk(store, chunk, group.first.dtype) for chunk in range(chunks)
+        )
 
-    replace_state(
-        TableGroup([table]), header, read_chunks, (keys, gradients)
-    )
+    replace_state(group, header, read_chunks, (keys, gradients))
+
+
+def _as_group(tables: Table | TableGroup) -> TableGroup:
+    return TableGroup([tables]) if isinstance(tables, Table) else tables
 
 
 def _chunk(store: MutableMapping[str, Any], chunk: int, dtype: str) -> Records:

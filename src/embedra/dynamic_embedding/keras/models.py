@@ -1,0 +1,177 @@
+"""Saving models as SavedModels that hold their tables, and loading them."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from ._processes import check_one_process
+
+
+# In a SavedModel `assets.extra` is the place of files that TensorFlow does not
+# read.
+_KERAS_FILE = Path("assets.extra") / "model.keras"
+
+
+def de_save_model(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    signatures: Any = None,
+    options: Any = None,
+    save_traces: bool = True,
+) -> None:
+    """Saves a model with its tables, to serve it and to train it on.
+
+    A model of Keras 3 becomes a SavedModel, which any program that imports
+    `embedra` serves by `tf.saved_model.load(filepath)`. To go on training,
+    `load_model(filepath)` reads the `.keras` file inside, at
+    `assets.extra/model.keras`; it holds the tables with their slots, and the
+    optimizer. A path that ends in `.keras` gives that file alone.
+
+    A model of tf_keras is saved by `tf_keras.models.save_model`.
+
+    Args:
+        model: The model, built.
+        filepath: Folder to write, or a `.keras` file.
+        overwrite: Whether what is there may be replaced.
+        include_optimizer: Whether to save what training on needs. If False the
+            SavedModel has no `.keras` file inside, and half the size.
+        signatures: Functions to serve; see `tf.saved_model.save`. By default
+            the model itself, as by `model.export`.
+        options: A `tf.saved_model.SaveOptions`.
+        save_traces: For models of tf_keras only.
+
+    Raises:
+        FileExistsError: If there is something at `filepath`, and `overwrite` is
+            False.
+        NotImplementedError: If there are several processes.
+        ValueError: If a `.keras` file is asked for without optimizer.
+
+    Example:
+        >>> import tempfile
+        >>> import keras
+        >>> import numpy as np
+        >>> import embedra.dynamic_embedding as de
+        >>> ids = keras.Input((2,), dtype="int64")
+        >>> rows = de.keras.layers.SquashedEmbedding(4)(ids)
+        >>> model = keras.Model(ids, keras.layers.Dense(1)(rows))
+        >>> folder = tempfile.mkdtemp() + "/model"
+        >>> de.keras.models.de_save_model(model, folder)
+        >>> served = tf.saved_model.load(folder)
+        >>> served.serve(np.array([[1, 2]])).shape
+        TensorShape([1, 1])
+        >>> de.keras.models.load_model(folder).count_params()
+        5
+    """
+    check_one_process("de_save_model")
+    path = Path(filepath)
+    if not overwrite and path.exists():
+        msg = f"There is something at {str(path)!r}, and overwrite=False."
+        raise FileExistsError(msg)
+    tf_keras = _tf_keras_of(model)
+    if tf_keras is not None:
+        tf_keras.models.save_model(
+            model,
+            str(path),
+            overwrite=overwrite,
+            include_optimizer=include_optimizer,
+            signatures=signatures,
+            options=options,
+            save_traces=save_traces,
+            save_format="tf",
+        )
+    elif path.suffix == ".keras":
+        _check_whole(path, include_optimizer)
+        model.save(path)
+    else:
+        _save_to_folder(model, path, include_optimizer, signatures, options)
+
+
+# Its name where processes are many; and what TFRA puts in place of Keras's.
+de_hvd_save_model = de_save_model
+save_model = de_save_model
+
+
+def load_model(
+    filepath: Any, custom_objects: Any = None, compile: bool = True
+) -> Any:
+    """Loads a model that `de_save_model` saved, to train it on.
+
+    Args:
+        filepath: What the model was saved to.
+        custom_objects: See `keras.models.load_model`.
+        compile: Whether to compile the model as it was.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: If a folder has no `.keras` file inside.
+    """
+    path = Path(filepath)
+    if path.is_dir():
+        inside = path / _KERAS_FILE
+        if not inside.exists():
+            return _load_tf_keras(path, custom_objects, compile)
+        path = inside
+    return keras.models.load_model(
+        path, custom_objects=custom_objects, compile=compile
+    )
+
+
+def _save_to_folder(
+    model: Any,
+    folder: Path,
+    include_optimizer: bool,
+    signatures: Any,
+    options: Any,
+) -> None:
+    if signatures is None and options is None:
+        model.export(folder, verbose=False)
+    else:
+        tf.saved_model.save(
+            model, str(folder), signatures=signatures, options=options
+        )
+    inside = folder / _KERAS_FILE
+    if not include_optimizer:
+        inside.unlink(missing_ok=True)
+        return
+    inside.parent.mkdir(exist_ok=True)
+    model.save(inside)
+
+
+def _check_whole(path: Path, include_optimizer: bool) -> None:
+    if not include_optimizer:
+        msg = (
+            f"A .keras file holds the model's optimizer: {str(path)!r} cannot "
+            "be saved with include_optimizer=False. Load it with "
+            "compile=False, or save to a folder."
+        )
+        raise ValueError(msg)
+
+
+def _tf_keras_of(model: Any) -> Any:
+    """Returns tf_keras, if the model is one of it, without importing it."""
+    tf_keras = sys.modules.get("tf_keras")
+    if tf_keras is not None and isinstance(model, tf_keras.Model):
+        return tf_keras
+    return None
+
+
+def _load_tf_keras(path: Path, custom_objects: Any, compile: bool) -> Any:
+    tf_keras = sys.modules.get("tf_keras")
+    if tf_keras is None or not (path / "keras_metadata.pb").exists():
+        msg = (
+            f"The SavedModel {str(path)!r} holds no Keras model to train on: "
+            "it was saved with include_optimizer=False or not by "
+            "de_save_model, or it is of tf_keras, which is not imported. "
+            "tf.saved_model.load serves it."
+        )
+        raise ValueError(msg)
+    return tf_keras.models.load_model(
+        str(path), custom_objects=custom_objects, compile=compile
+    )
