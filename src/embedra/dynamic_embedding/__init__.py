@@ -8,6 +8,7 @@ import and no other change; docs/migrate-from-tfra.md lists all names.
 
 from . import (
     data_flow as data_flow,
+    keras as keras,
     math as math,
     ragged_embedding_ops as ragged_embedding_ops,
     shadow_ops as shadow_ops,
