@@ -44,17 +44,13 @@ def quiet_start_up() -> Iterator[None]:
         os.close(standard_error)
 
 
-def folder_from(variable: str, otherwise: str) -> Path:
-    """Returns a folder that an environment variable may set.
+def setting(variable: str) -> str | None:
+    """Returns an environment variable, or None if it is not set.
 
     Args:
-        variable: Name of the environment variable.
-        otherwise: The folder if it is not set.
-
-    Returns:
-        Path of the folder.
+        variable: Its name.
     """
-    return Path(os.environ.get(variable) or otherwise)
+    return os.environ.get(variable) or None
 
 
 def _is_the_command() -> bool:

@@ -12,7 +12,9 @@ from . import (
     math as math,
     ragged_embedding_ops as ragged_embedding_ops,
     shadow_ops as shadow_ops,
+    train as train,
 )
+from ._file_system_saver import FileSystemSaver as FileSystemSaver
 from ._get_variable import (
     delete_variable as delete_variable,
     get_variable as get_variable,
@@ -38,3 +40,7 @@ from ._trainable import (
     trainable_wrapper_filter as trainable_wrapper_filter,
 )
 from ._variable import Variable as Variable
+from ._warm_start import (
+    WarmStartHook as WarmStartHook,
+    warm_start as warm_start,
+)

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from . import _files
+
+
+# As in TFRA. What is in memory at a time is bounded further.
+_BUFFER_SIZE = 4194304
 
 
 class FileMethods:
@@ -14,25 +18,29 @@ class FileMethods:
 
     Attributes:
         partition_fn: Given ids and a number of shards, gives the shard of each.
+        kv_creator: Kind of table; its `saver` has settings of files.
     """
 
     partition_fn: Callable[..., Any]
+    kv_creator: Any
 
     def save_to_file_system(
         self,
-        dirpath: str,
+        dirpath: str | None = None,
         proc_size: int = 1,
         proc_rank: int = 0,
         file_name_list: Sequence[str] | None = None,
         dirpath_env: str = "TFRA_SAVED_KV",
         append_to_file: bool = False,
-        buffer_size: int = 4194304,
+        buffer_size: int = _BUFFER_SIZE,
         name: str | None = None,
     ) -> Any:
         """Writes ids and rows to files that TFRA reads, and the rest beside.
 
         Args:
-            dirpath: Folder to write to.
+            dirpath: Folder to write to. This and the next two, and
+                `buffer_size`, are by default those of the `de.FileSystemSaver`
+                of the variable's kv creator, if there is one.
             proc_size: Number of processes that save their variable.
             proc_rank: Number of this one.
             file_name_list: Beginning of the file names for each device.
@@ -55,25 +63,25 @@ class FileMethods:
             >>> user.lookup([7]).numpy().tolist()
             [[1.0, 2.0]]
         """
-        names = file_name_list or _files.file_names(self, proc_size, proc_rank)
+        asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
         with tf.name_scope(name or "save_to_file_system"):
             return _files.save(
                 self,
-                _files.folder_of(dirpath, dirpath_env),
-                names,
+                _files.folder_of(asked.folder, dirpath_env),
+                file_name_list or self._file_names(asked),
                 append=append_to_file,
-                buffer_size=buffer_size,
+                buffer_size=asked.buffer_size,
             )
 
     def load_from_file_system(
         self,
-        dirpath: str,
+        dirpath: str | None = None,
         proc_size: int = 1,
         proc_rank: int = 0,
         file_name_list: Sequence[str] | None = None,
         dirpath_env: str = "TFRA_SAVED_KV",
         load_entire_dir: bool = False,
-        buffer_size: int = 4194304,
+        buffer_size: int = _BUFFER_SIZE,
         name: str | None = None,
     ) -> Any:
         """Replaces all ids by those in files, or on failure none.
@@ -99,23 +107,22 @@ class FileMethods:
             FileNotFoundError: If a file is missing.
             ValueError: If one is damaged or does not fit.
         """
-        folder = _files.folder_of(dirpath, dirpath_env)
+        asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
+        folder = _files.folder_of(asked.folder, dirpath_env)
         if load_entire_dir:
             prefixes = _files.prefixes_in(folder, self, file_name_list)
         else:
-            names = file_name_list or _files.file_names(
-                self, proc_size, proc_rank
-            )
+            names = file_name_list or self._file_names(asked)
             prefixes = [folder / file_name for file_name in names]
         with tf.name_scope(name or "load_from_file_system"):
-            return _files.load(self, prefixes, buffer_size=buffer_size)
+            return _files.load(self, prefixes, buffer_size=asked.buffer_size)
 
     def load_from_file_system_with_restore_function(
         self,
-        dirpath: str,
+        dirpath: str | None = None,
         proc_size: int = 1,
         proc_rank: int = 0,
-        buffer_size: int = 4194304,
+        buffer_size: int = _BUFFER_SIZE,
     ) -> Any:
         """Replaces all ids by this process's share of a save.
 
@@ -136,16 +143,53 @@ class FileMethods:
             ValueError: If one is damaged or does not fit, or there are several
                 saves in the folder.
         """
-        prefixes = _files.prefixes_in(Path(dirpath), self, None)
+        asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
+        folder = Path(_files.checked_folder(asked.folder))
+        prefixes = _files.prefixes_in(folder, self, None)
         _files.check_one_whole_save(prefixes)
 
         def is_ours(keys: tf.Tensor) -> tf.Tensor:
-            ranks = tf.cast(self.partition_fn(keys, proc_size), tf.int32)
-            return tf.equal(ranks, proc_rank)
+            ranks = tf.cast(self.partition_fn(keys, asked.size), tf.int32)
+            return tf.equal(ranks, asked.rank)
 
         return _files.load(
             self,
             prefixes,
-            buffer_size=buffer_size,
-            keep=is_ours if proc_size > 1 else None,
+            buffer_size=asked.buffer_size,
+            keep=is_ours if asked.size > 1 else None,
         )
+
+    def _file_names(self, asked: "_Settings") -> list[str]:
+        return _files.file_names(self, asked.size, asked.rank)
+
+    def _settings(
+        self,
+        dirpath: str | None,
+        proc_size: int,
+        proc_rank: int,
+        buffer_size: int,
+    ) -> "_Settings":
+        """Returns what is asked for, defaults replaced by the saver's."""
+        saver = getattr(self.kv_creator, "saver", None)
+        if saver is not None:
+            config = saver.config
+            dirpath = dirpath or config.save_path
+            if (proc_size, proc_rank) == (1, 0):
+                proc_size = config.proc_size or 1
+                proc_rank = config.proc_rank or 0
+            if buffer_size == _BUFFER_SIZE:
+                buffer_size = config.buffer_size
+        if not 0 <= proc_rank < proc_size:
+            msg = (
+                "`proc_rank` must be at least 0 and less than `proc_size`. "
+                f"Received: {proc_rank} and {proc_size}."
+            )
+            raise ValueError(msg)
+        return _Settings(dirpath, proc_size, proc_rank, buffer_size)
+
+
+class _Settings(NamedTuple):
+    folder: str | None
+    size: int
+    rank: int
+    buffer_size: int

@@ -267,14 +267,26 @@ def check_one_whole_save(prefixes: Sequence[Path]) -> None:
         raise FileNotFoundError(msg)
 
 
-def folder_of(dirpath: str, dirpath_env: str) -> Path:
+def folder_of(dirpath: str | None, dirpath_env: str) -> Path:
     """Returns the folder to use; the environment comes first, as in TFRA.
 
     Args:
         dirpath: The folder that is asked for.
         dirpath_env: Name of an environment variable that overrules it.
     """
-    return _env.folder_from(dirpath_env, str(dirpath))
+    found = _env.setting(dirpath_env) or dirpath
+    return Path(checked_folder(found))
+
+
+def checked_folder(dirpath: str | None) -> str:
+    """Returns a folder that is given, or raises ValueError."""
+    if not dirpath:
+        msg = (
+            "`dirpath` is needed: there is no de.FileSystemSaver with a "
+            "`save_path` to take it from."
+        )
+        raise ValueError(msg)
+    return str(dirpath)
 
 
 def _kept(

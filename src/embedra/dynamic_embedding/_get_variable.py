@@ -87,7 +87,7 @@ def get_variable(
     }
     scope = tf.compat.v1.get_variable_scope().name
     full_name = f"{scope}/{name}" if scope else name
-    variables = _variables()
+    variables = variables_by_name()
     found = variables.get(full_name)
     if found is None:
         found = Variable(**arguments, name=full_name)
@@ -108,15 +108,16 @@ def delete_variable(name: str) -> None:
     Raises:
         ValueError: If there is none.
     """
-    if _variables().pop(name, None) is None:
+    if variables_by_name().pop(name, None) is None:
         msg = (
             f"There is no variable {name!r} to delete. There are: "
-            f"{sorted(_variables())}."
+            f"{sorted(variables_by_name())}."
         )
         raise ValueError(msg)
 
 
-def _variables() -> dict[str, Variable]:
+def variables_by_name() -> dict[str, Variable]:
+    """Returns the variables that `get_variable` made here, by full name."""
     graph = current_graph()
     if graph is None:
         return _EAGER

@@ -61,12 +61,12 @@ def set_layout(
 
 
 def to_header(
-    table: table_lib.Table, arrays: Sequence[Any]
+    table: Any, arrays: Sequence[Any]
 ) -> table_lib.TableHeader:
     """Returns the header that tensors say, once they have run.
 
     Args:
-        table: The table.
+        table: The table, or what has its name, dim and dtypes.
         arrays: What `header_tensors` gave.
     """
     names, widths, initials, stream_name, kind, parameters, seed, step = arrays
@@ -106,6 +106,20 @@ def from_header(header: table_lib.TableHeader) -> tuple[Any, ...]:
         np.int64(header.seed),
         np.int64(header.step),
     )
+
+
+def header_constants(header: table_lib.TableHeader) -> list[tf.Tensor]:
+    """Returns a header that is known as `header_tensors` gives it.
+
+    Args:
+        header: The header.
+    """
+    dtypes = [None] * len(FIELDS)
+    dtypes[0] = tf.string
+    return [
+        tf.constant(array, dtype)
+        for array, dtype in zip(from_header(header), dtypes, strict=True)
+    ]
 
 
 def _text(value: Any) -> str:
