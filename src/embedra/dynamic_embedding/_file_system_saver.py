@@ -43,7 +43,8 @@ class FileSystemSaver:
             raise ValueError(msg)
         if self.buffer_size < 1:
             msg = (
-                f"`buffer_size` must be at least 1. Received: {self.buffer_size}"
+                "`buffer_size` must be at least 1. Received: "
+                f"{self.buffer_size}."
             )
             raise ValueError(msg)
 

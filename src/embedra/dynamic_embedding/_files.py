@@ -33,9 +33,9 @@ def file_names(variable: Any, proc_size: int, proc_rank: int) -> list[str]:
     Returns:
         One for each device.
     """
-    count = len(variable.tables)
+    base, count = _base(variable), len(variable.tables)
     return [
-        f"{_base(variable)}_mht_{i + 1}of{count}_rank{proc_rank}_size{proc_size}"
+        f"{base}_mht_{i + 1}of{count}_rank{proc_rank}_size{proc_size}"
         for i in range(count)
     ]
 
@@ -154,7 +154,10 @@ class FileSource:
         described = headers[0] if headers else current
         slots = {slot: None for head in headers for slot in head.slots}
         if headers:
-            fields = {"slots": tuple(slots), "step": max(h.step for h in headers)}
+            fields = {
+                "slots": tuple(slots),
+                "step": max(h.step for h in headers),
+            }
             described = table_lib.TableHeader(**{**vars(described), **fields})
         if len(headers) < len(files):
             self._warn()
@@ -219,16 +222,15 @@ def prefixes_in(
         path
         for path in (folder.iterdir() if folder.is_dir() else ())
         if any(
-            path.name.startswith(f"{base}_mht_")
-            or path.name == f"{base}-keys"
+            path.name.startswith(f"{base}_mht_") or path.name == f"{base}-keys"
             for base in bases
         )
         and path.name.endswith("-keys")
     )
     if not found:
         msg = (
-            f"There are no files {bases[0]}_mht_*-keys in {folder}. Nothing was "
-            "loaded."
+            f"There are no files {bases[0]}_mht_*-keys in {folder}. Nothing "
+            "was loaded."
         )
         raise FileNotFoundError(msg)
     return [path.with_name(path.name.removesuffix("-keys")) for path in found]
@@ -250,8 +252,8 @@ def check_one_whole_save(prefixes: Sequence[Path]) -> None:
     if len(saves) != 1:
         msg = (
             f"The files {prefixes[0]}* and others are those of several saves "
-            f"(devices, processes: {sorted(saves)}). Nothing was loaded: remove "
-            "those that are out of date."
+            f"(devices, processes: {sorted(saves)}). Nothing was loaded: "
+            "remove those that are out of date."
         )
         raise ValueError(msg)
     devices, size = saves.pop()

@@ -60,9 +60,7 @@ def set_layout(
         )
 
 
-def to_header(
-    table: Any, arrays: Sequence[Any]
-) -> table_lib.TableHeader:
+def to_header(table: Any, arrays: Sequence[Any]) -> table_lib.TableHeader:
     """Returns the header that tensors say, once they have run.
 
     Args:

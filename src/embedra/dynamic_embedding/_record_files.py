@@ -81,7 +81,9 @@ class RecordWriter:
         """
         self._count += len(records.keys)
         columns = records._asdict()
-        columns["keys"] = columns["keys"].astype(file_key_dtype(self._key_dtype))
+        columns["keys"] = columns["keys"].astype(
+            file_key_dtype(self._key_dtype)
+        )
         for name, column in columns.items():
             self._add(name, np.ascontiguousarray(column).tobytes())
 
@@ -106,7 +108,9 @@ class RecordWriter:
             "records": self._count,
             "crc32": self._sums,
             "pending": [
-                base64.b64encode(np.ascontiguousarray(column).tobytes()).decode()
+                base64.b64encode(
+                    np.ascontiguousarray(column).tobytes()
+                ).decode()
                 for column in pending or ()
             ],
             "table": json.loads(header.to_json()),
@@ -156,8 +160,8 @@ class RecordWriter:
             before, now = getattr(found, field), getattr(header, field)
             if before != now:
                 msg = (
-                    f"Cannot append to {self.prefix}{SUFFIXES['keys']}: {field} "
-                    f"is {before!r} in the file, {now!r} in table "
+                    f"Cannot append to {self.prefix}{SUFFIXES['keys']}: "
+                    f"{field} is {before!r} in the file, {now!r} in table "
                     f"{header.name!r}. Save to another folder."
                 )
                 raise ValueError(msg)
@@ -192,8 +196,9 @@ class RecordFiles:
             raise ValueError(msg) from error
         if not is_known:
             msg = (
-                f"{path} has format {fields['format']}; this release of Embedra "
-                f"reads format {FORMAT}. Use a release that matches the file."
+                f"{path} has format {fields['format']}; this release of "
+                f"Embedra reads format {FORMAT}. Use a release that matches "
+                "the file."
             )
             raise ValueError(msg)
         self.header = table_lib.TableHeader.from_json(
@@ -343,7 +348,9 @@ def _as_records(
     return table_lib.Records(
         keys=columns["keys"].astype(np.int64),
         rows=columns["rows"],
-        slots=np.concatenate([np.zeros((count, 0), np.float32), *slots], axis=1),
+        slots=np.concatenate(
+            [np.zeros((count, 0), np.float32), *slots], axis=1
+        ),
         frequencies=columns.get("frequencies", zeros),
         last_steps=columns.get("last_steps", zeros),
     )

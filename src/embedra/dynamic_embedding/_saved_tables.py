@@ -37,7 +37,9 @@ class SavedTables:
 
     def __init__(self, path: str) -> None:
         given = str(path)
-        found = tf.train.latest_checkpoint(given) if Path(given).is_dir() else given
+        found = (
+            tf.train.latest_checkpoint(given) if Path(given).is_dir() else given
+        )
         if found is None or not tf.io.gfile.exists(f"{found}.index"):
             msg = f"There is no checkpoint at {given}."
             raise FileNotFoundError(msg)

@@ -85,6 +85,7 @@ def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
     kind = variable.kv_creator
     options: dict[str, Any] = {} if kind is None else kind.table_options()
     capacity = max(given["init_size"], options.pop("initial_capacity", 0))
+    bounds = _shared_out(variable, options.pop("max_capacity", 0))
     tables: list[table_lib.Table] = []
     for i, device in enumerate(variable.devices):
         tables.append(
@@ -99,10 +100,23 @@ def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
                 initial_capacity=capacity // len(variable.devices),
                 device=device,
                 shared_name=f"{variable.shared_name or graph_name}/{i}",
+                max_capacity=bounds[i],
                 **options,
             )
         )
     return tables
+
+
+def _shared_out(variable: Any, bound: int) -> list[int]:
+    """Returns the bound of each device's table; 0 means none."""
+    count = len(variable.devices)
+    if 0 < bound < count:
+        msg = (
+            f"{_described(variable)} has {count} devices, each of which holds "
+            f"an id at least. Received: max_capacity={bound}."
+        )
+        raise ValueError(msg)
+    return [bound // count + (i < bound % count) for i in range(count)]
 
 
 def _check_same(variable: Any, table: table_lib.Table) -> None:

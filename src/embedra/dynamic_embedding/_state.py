@@ -64,7 +64,11 @@ class VariableState(tf.__internal__.tracking.Trackable):
             self
         )
         (factory,) = factories.values()
-        return {self.name: lambda name="": factory(f"{self.name}/")}
+
+        def saveable(name: str = self.name) -> Any:
+            return factory(f"{name}/")
+
+        return {self.name: saveable}
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         """Returns the state as tensors of a TF1 graph."""
@@ -169,7 +173,10 @@ def _checks(
     return [
         tf.debugging.Assert(
             tf.equal(tf.rank(rows), 2),
-            [damaged + "its rows must have rank 2. Found shape:", tf.shape(rows)],
+            [
+                damaged + "its rows must have rank 2. Found shape:",
+                tf.shape(rows),
+            ],
         ),
         _must_equal(state, "dim", tf.shape(rows)[-1], table.dim),
         _must_equal(state, "key_dtype", tensors[KEY_DTYPE], table.key_dtype),

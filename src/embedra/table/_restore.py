@@ -86,8 +86,8 @@ def replace_state(
             for table, part in group.split(records):
                 table.import_records(part)
         parts = group.parts(tf.convert_to_tensor(pending[0]), pending)
-        for table, part in zip(group.tables, parts, strict=True):
-            _restore_pending_gradients(table, *part)
+        for table, (keys, gradients) in zip(group.tables, parts, strict=True):
+            _restore_pending_gradients(table, keys, gradients)
     except BaseException:
         for table, layout in zip(group.tables, before, strict=True):
             _begin_restore(table, layout)
