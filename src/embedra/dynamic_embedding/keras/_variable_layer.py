@@ -70,8 +70,9 @@ class VariableLayer(RowsOfIds):
                 self.params,
                 name=f"{self.name.replace('/', '_')}-shadow",
                 max_norm=settings.max_norm,
-                trainable=self.trainable,
             )
+        # A frozen layer's variables stay known as ones that may be trained.
+        self.shadow.trainable = self.trainable
         self.source = RowSource(self.params, self.shadow, settings.max_norm)
 
     @property
