@@ -1,5 +1,6 @@
 """What stands for looked-up rows: the `trainable` of a lookup."""
 
+import itertools
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -12,7 +13,9 @@ from ._shards import ShardedTables
 from ._sharing import current_graph
 
 
-_BY_ID: WeakValueDictionary[int, "TrainableWrapper"] = WeakValueDictionary()
+# By a number that is never given twice, unlike `id`.
+_BY_NUMBER: WeakValueDictionary[int, "TrainableWrapper"] = WeakValueDictionary()
+_NUMBERS = itertools.count()
 
 
 class TrainableWrapper(TableVariable):
@@ -41,8 +44,17 @@ class TrainableWrapper(TableVariable):
         self.max_norm = max_norm
         super().__init__(params.tables[0], name=name)
         self.trainable = trainable
-        _BY_ID[id(self)] = self
+        self.number = next(_NUMBERS)
+        _BY_NUMBER[self.number] = self
         keep_local(self.value)
+
+    def __repr__(self) -> str:
+        return f"<TrainableWrapper {self.name!r} of {self.params!r}>"
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        """Lets a `tf.function` be given the variable, not its (empty) value."""
+        del context
+        return _Spec(self.number)
 
     @property
     def tables(self) -> list[table_lib.Table]:
@@ -118,7 +130,7 @@ class FunctionTrainable(tf.__internal__.CompositeTensor):
 
     @property
     def _type_spec(self) -> "_Spec":
-        return _Spec(id(self.table_variable))
+        return _Spec(self.table_variable.number)
 
 
 class _Spec(tf.TypeSpec):
@@ -126,11 +138,11 @@ class _Spec(tf.TypeSpec):
 
     value_type = property(lambda _: FunctionTrainable)
 
-    def __init__(self, variable_id: int) -> None:
-        self._variable_id = variable_id
+    def __init__(self, number: int) -> None:
+        self._number = number
 
     def _serialize(self) -> tuple[int]:
-        return (self._variable_id,)
+        return (self._number,)
 
     @property
     def _component_specs(self) -> tuple[()]:
@@ -142,7 +154,7 @@ class _Spec(tf.TypeSpec):
 
     def _from_components(self, components: tuple[()]) -> Any:
         del components
-        variable = _BY_ID[self._variable_id]
+        variable = _BY_NUMBER[self._number]
         if tf.inside_function():
             return FunctionTrainable(variable)
         return variable

@@ -274,10 +274,17 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
         Raises:
             ValueError: If a shape does not fit.
         """
-        ids = keys
-        keys, new = self._flat(ids, new_values, "new_values", tf.float32)
-        _, old = self._flat(ids, old_values, "old_values", tf.float32)
-        exists = tf.reshape(tf.cast(exists, tf.bool), (-1,))
+        ids = self.keys_of(keys)
+        exists = tf.cast(exists, tf.bool)
+        if not exists.shape.is_compatible_with(ids.shape):
+            msg = (
+                f"`exists` of {self!r} must have the shape of the keys, "
+                f"{tuple(ids.shape)}. Received: {tuple(exists.shape)}."
+            )
+            raise ValueError(msg)
+        exists = tf.reshape(exists, (-1,))
+        _, old = self._flat(keys, old_values, "old_values", tf.float32)
+        keys, new = self._flat(keys, new_values, "new_values", tf.float32)
 
         def accumulate(shard: int, *columns: tf.Tensor) -> Any:
             return _accumulate(self.tables[shard], *columns)
@@ -391,8 +398,9 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
         name = name or "embeddings"
         found = self.trainable_store.get(name)
         if found is None:
-            found = TrainableWrapper(self, name, trainable=self.trainable)
-            self.trainable_store[name] = found
+            made = TrainableWrapper(self, name, trainable=self.trainable)
+            # Another thread may have been faster.
+            found = self.trainable_store.setdefault(name, made)
         return found
 
     def get_trainable_by_name(self, name: str) -> TrainableWrapper:

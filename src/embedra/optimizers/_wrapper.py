@@ -144,11 +144,21 @@ class TableOptimizer(_Optimizer):
             grads: Gradients, one per variable.
             trainable_variables: The variables, or None for those that the
                 optimizer was built with.
+
+        Raises:
+            ValueError: If no variable has a gradient.
         """
         if trainable_variables is None:
             trainable_variables = self._trainable_variables
         variables = [_or_itself(v) for v in trainable_variables]
         grads = list(grads)
+        if all(grad is None for grad in grads):
+            msg = (
+                "No gradients were provided for any variable: "
+                f"{[v.name for v in variables]}. Look rows up in the tape, for "
+                "training, and let the loss depend on them."
+            )
+            raise ValueError(msg)
         if not self.built:
             self.build(variables)
         tables, dense = split_tables(zip(grads, variables, strict=True))
