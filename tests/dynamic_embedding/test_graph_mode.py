@@ -78,6 +78,14 @@ def test_rows_of_a_python_initializer_are_there_before_they_are_read(devices):
 
 
 @pytest.mark.usefixtures("graph")
+def test_an_initializer_can_be_a_tensor_of_the_graph():
+    user = make(initializer=tf.constant([1.0, 2.0]))
+    rows = user.lookup([1])
+    with v1.Session() as session:
+        assert session.run(rows).tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.usefixtures("graph")
 def test_inference_mode_inserts_nothing():
     de.enable_inference_mode()
     try:
@@ -238,19 +246,20 @@ def test_c04_a_large_state_goes_into_a_small_table(tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_narrow_rows_are_saved_as_they_are(tmp_path, dtype):
+    path = str(tmp_path / "model")
     read = []
-    for _ in range(2):
+    for is_new in (True, False):
         with tf.Graph().as_default():
             user = make(value_dtype=dtype)
             store = user.upsert([1], [[1.5, -2.5]])
             rows = tf.cast(user.lookup([1]), tf.float32)
             saver = v1.train.Saver()
             with v1.Session() as session:
-                if read:
-                    saver.restore(session, path)
-                else:
+                if is_new:
                     session.run(store)
-                    path = saver.save(session, str(tmp_path / "model"))
+                    saver.save(session, path)
+                else:
+                    saver.restore(session, path)
                 read.append(session.run(rows).tolist())
     assert read == [[[1.5, -2.5]]] * 2
 

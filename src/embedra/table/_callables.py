@@ -48,10 +48,13 @@ def describe_callable(
         return native
     parameters = _parameters(function)
     if not parameters:
-        return np.asarray(function())
+        return _evaluated(function)
     call = _adapt(function, parameters)
-    probe_keys = tf.range(2, dtype=tf.int64)
-    first = np.asarray(call(shape=(2, dim), keys=probe_keys))
+
+    def probe() -> Any:
+        return call(shape=(2, dim), keys=tf.range(2, dtype=tf.int64))
+
+    first = _evaluated(probe)
     if first.shape != (2, dim):
         msg = (
             f"`initializer` must return rows of the shape it is given, "
@@ -60,7 +63,7 @@ def describe_callable(
         raise ValueError(msg)
     if "keys" in parameters:
         return call
-    second = np.asarray(call(shape=(2, dim), keys=probe_keys))
+    second = _evaluated(probe)
     if not np.array_equal(first, second):
         return call
     if np.array_equal(first[0], first[1]):
@@ -73,6 +76,18 @@ def describe_callable(
         "seed, or use a built-in initializer with `seed=`."
     )
     raise ValueError(msg)
+
+
+def _evaluated(function: Callable[[], Any]) -> np.ndarray:
+    """Calls a function eagerly, also while a TF1 graph is built."""
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            return np.asarray(function())
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        value = tf.py_function(
+            lambda: tf.cast(function(), tf.float32), [], tf.float32
+        )
+        return np.asarray(session.run(value))
 
 
 def _known_function(function: Callable[..., Any]) -> _Native | None:

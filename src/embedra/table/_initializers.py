@@ -138,7 +138,8 @@ def _resolve_config(config: Mapping[str, Any], dim: int) -> InitializerSpec:
 
 
 def _resolve_array(values: Any, dim: int) -> InitializerSpec:
-    array = np.asarray(values)
+    static = tf.get_static_value(values) if tf.is_tensor(values) else None
+    array = np.asarray(values if static is None else static)
     if array.dtype.kind not in "iuf" and array.dtype.name != "bfloat16":
         msg = (
             "`initializer` must be an initializer, a number, or an array of "
