@@ -279,6 +279,14 @@ Status Table::CountUses(const int64_t* keys, int64_t n,
                  [&] { return impl_->CountUses(keys, n, parallel); });
 }
 
+Status Table::Uses(const int64_t* keys, int64_t n, int64_t* frequencies,
+                   int64_t* last_steps, bool* found,
+                   const ParallelFor& parallel) const {
+  return Guarded(options(), "Uses", [&] {
+    return impl_->Uses(keys, n, frequencies, last_steps, found, parallel);
+  });
+}
+
 Status Table::Clear() {
   return Guarded(options(), "Clear", [&] { return impl_->Clear(); });
 }

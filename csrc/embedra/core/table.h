@@ -246,6 +246,12 @@ class Table {
   // themselves, at a step of its own: moves the clock on by one first.
   Status CountUses(const int64_t* keys, int64_t n, const ParallelFor& parallel);
 
+  // Reads how often, and at which step last, keys were used. Absent keys read
+  // as 0; `found` may be null. Changes nothing.
+  Status Uses(const int64_t* keys, int64_t n, int64_t* frequencies,
+              int64_t* last_steps, bool* found,
+              const ParallelFor& parallel) const;
+
   // Removes everything and resets nothing else (seed, step and slots stay).
   Status Clear();
 

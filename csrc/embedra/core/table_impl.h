@@ -87,6 +87,9 @@ class Table::Impl {
   Status Restrict(int64_t max_records, EvictionOrder order,
                   std::vector<int64_t>* removed, const ParallelFor& parallel);
   Status CountUses(const int64_t* keys, int64_t n, const ParallelFor& parallel);
+  Status Uses(const int64_t* keys, int64_t n, int64_t* frequencies,
+              int64_t* last_steps, bool* found,
+              const ParallelFor& parallel) const;
   Status Clear();
   Status Reserve(int64_t capacity);
   Status SetSlots(const std::vector<SlotSpec>& slots,

@@ -46,6 +46,32 @@ Status Table::Impl::CountUses(const int64_t* keys, int64_t n,
   return Status();
 }
 
+Status Table::Impl::Uses(const int64_t* keys, int64_t n, int64_t* frequencies,
+                         int64_t* last_steps, bool* found,
+                         const ParallelFor& parallel) const {
+  const Status status = CheckBatch(n, {keys, frequencies, last_steps});
+  if (!status.ok()) return status;
+  const auto emit = [&](const ProbedBlock& block) {
+    for (int i = 0; i < block.count; ++i) {
+      const char* record = block.records[i];
+      const int64_t at = block.first + i;
+      if (found != nullptr) found[at] = record != nullptr;
+      frequencies[at] = last_steps[at] = 0;
+      if (record == nullptr) continue;
+      // Lookups write these two under the shared lock.
+      const RecordHeader& header = HeaderOf(record);
+      frequencies[at] = __atomic_load_n(&header.frequency, __ATOMIC_RELAXED);
+      last_steps[at] = __atomic_load_n(&header.last_step, __ATOMIC_RELAXED);
+    }
+  };
+  SharedLock lock(mutex_);
+  parallel(n, kKeyCostNs, [&](int64_t begin, int64_t end) {
+    internal::ProbeKeys(index_, store_, keys, begin, end, sizeof(RecordHeader),
+                        emit);
+  });
+  return Status();
+}
+
 Status Table::Impl::Restrict(int64_t max_records, EvictionOrder order,
                              std::vector<int64_t>* removed,
                              const ParallelFor& parallel) {

@@ -83,6 +83,43 @@ class TableCountUsesOp : public TableKernel {
   }
 };
 
+REGISTER_OP("EmbedraTableUses")
+    .Input("table: resource")
+    .Input("keys: int64")
+    .Output("frequencies: int64")
+    .Output("last_steps: int64")
+    .Output("found: bool")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) -> absl::Status {
+      for (int i = 0; i < 3; ++i) c->set_output(i, c->input(1));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+How often, and at which step last, keys were used; 0 for absent keys.
+)doc");
+
+class TableUsesOp : public TableKernel {
+ public:
+  using TableKernel::TableKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx, Table& table) override {
+    const Tensor& keys = ctx->input(1);
+    Tensor *frequencies, *last_steps, *found;
+    TF_RETURN_IF_ERROR(
+        ctx->allocate_output("frequencies", keys.shape(), &frequencies));
+    TF_RETURN_IF_ERROR(
+        ctx->allocate_output("last_steps", keys.shape(), &last_steps));
+    TF_RETURN_IF_ERROR(ctx->allocate_output("found", keys.shape(), &found));
+    return ToAbsl(table.Uses(Data<int64_t>(keys), keys.NumElements(),
+                             MutableData<int64_t>(frequencies),
+                             MutableData<int64_t>(last_steps),
+                             MutableData<bool>(found), DeviceParallelFor(ctx)));
+  }
+};
+
+REGISTER_KERNEL_BUILDER(Name("EmbedraTableUses").Device(tensorflow::DEVICE_CPU),
+                        TableUsesOp);
 REGISTER_KERNEL_BUILDER(
     Name("EmbedraTableRestrict").Device(tensorflow::DEVICE_CPU),
     TableRestrictOp);

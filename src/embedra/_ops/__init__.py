@@ -30,6 +30,7 @@ from ._record_ops import (
 from ._restrict_ops import (
     table_count_uses as table_count_uses,
     table_restrict as table_restrict,
+    table_uses as table_uses,
 )
 from ._state_ops import (
     TableExport as TableExport,

@@ -39,3 +39,18 @@ def table_count_uses(table: Tensor, keys: Tensor) -> Operation:
         The operation to run in a TF1 graph, None elsewhere.
     """
     return native_ops.embedra_table_count_uses(table=table, keys=keys)
+
+
+def table_uses(table: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Reads how often, and at which step last, keys were used.
+
+    Args:
+        table: Table handle.
+        keys: Keys, `int64`, any shape.
+
+    Returns:
+        Frequencies and last steps, `int64`, 0 for absent keys, and which keys
+        are there, `bool`, all of the shape of `keys`.
+    """
+    outputs = native_ops.embedra_table_uses(table=table, keys=keys)
+    return outputs.frequencies, outputs.last_steps, outputs.found

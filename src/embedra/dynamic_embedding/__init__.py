@@ -14,6 +14,16 @@ from . import (
     shadow_ops as shadow_ops,
     train as train,
 )
+from ._creators import (
+    CuckooHashTableConfig as CuckooHashTableConfig,
+    CuckooHashTableCreator as CuckooHashTableCreator,
+    HkvEvictStrategy as HkvEvictStrategy,
+    HkvHashTableConfig as HkvHashTableConfig,
+    HkvHashTableCreator as HkvHashTableCreator,
+    KVCreator as KVCreator,
+    RedisTableConfig as RedisTableConfig,
+    RedisTableCreator as RedisTableCreator,
+)
 from ._file_system_saver import FileSystemSaver as FileSystemSaver
 from ._get_variable import (
     delete_variable as delete_variable,
@@ -30,6 +40,11 @@ from ._mode import (
     get_model_mode as get_model_mode,
 )
 from ._optimizer import DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer
+from ._restrict import (
+    FrequencyRestrictPolicy as FrequencyRestrictPolicy,
+    RestrictPolicy as RestrictPolicy,
+    TimestampRestrictPolicy as TimestampRestrictPolicy,
+)
 from ._shards import default_partition_fn as default_partition_fn
 from ._sparse_lookup import (
     embedding_lookup_sparse as embedding_lookup_sparse,
