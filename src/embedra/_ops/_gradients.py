@@ -155,12 +155,15 @@ def _nothing(count: int) -> list[None]:
 
 
 def _dense_shape(bound: Tensor, dim: int) -> Tensor:
-    """Returns the shape of slices, which nothing but messages needs.
+    """Returns the shape of slices.
+
+    Optimizers that know nothing of tables make slices dense by it, and are to
+    fail then: one row would go together with the variable, which has none.
 
     It is int32, as that of the zeros which TensorFlow puts in where a branch of
     `tf.cond` does no lookup: other dtypes do not go together.
     """
-    rows = tf.cast(tf.minimum(bound, tf.int32.max), tf.int32)
+    rows = tf.cast(tf.clip_by_value(bound, 2, tf.int32.max), tf.int32)
     return tf.stack([rows, tf.constant(dim, tf.int32)])
 
 

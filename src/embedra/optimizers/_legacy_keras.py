@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from ._block_rows import ScratchRows
-from ._substitution import in_no_colocation, inner_variables
+from ._substitution import inner_variables, no_colocation
 from ._tf_keras_saving import TfKerasWrapper, tf_keras
 
 
@@ -100,6 +100,9 @@ class TfKerasLegacyTableOptimizer(TfKerasWrapper):
             state["apply_state"] = apply_state
         if not isinstance(var, ScratchRows):
             return apply(grad, var, **state)
-        return in_no_colocation(
-            lambda: var.block.update(lambda: apply(grad, var, **state))
-        )
+
+        def rule() -> Any:
+            return apply(grad, var, **state)
+
+        with no_colocation():
+            return var.block.update(rule)

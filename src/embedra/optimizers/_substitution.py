@@ -1,6 +1,7 @@
 """Gives optimizers blocks of rows in place of the variables of tables."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -192,17 +193,12 @@ def _finish_own(variables: list[Any]) -> None:
         variable.finish_step()
 
 
-def in_no_colocation(function: Any) -> Any:
-    """Calls a function so that TF1 places its ops where their inputs are.
-
-    Args:
-        function: Makes ops.
-
-    Returns:
-        What it gives.
-    """
+@contextlib.contextmanager
+def no_colocation() -> Iterator[None]:
+    """Has TF1 place ops where their inputs are, whatever surrounds them."""
     if tf.executing_eagerly():
-        return function()
+        yield
+        return
     graph = tf.compat.v1.get_default_graph()
     with graph.colocate_with(None, ignore_existing=True):
-        return function()
+        yield

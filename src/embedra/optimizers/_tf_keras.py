@@ -53,6 +53,10 @@ class TfKerasTableOptimizer(TfKerasWrapper):
             var_list: All trainable variables.
         """
         super().build(self.substitute_variables(var_list))
+        # Nadam counts the steps that its product over steps is made of. The
+        # product is restored from checkpoints, and the count is not.
+        if "_u_product_counter" in vars(self) and tf.executing_eagerly():
+            self._u_product_counter = int(self.iterations) + 1
 
     def add_variable_from_reference(
         self, model_variable: Any, variable_name: str, *args: Any, **kwargs: Any
@@ -68,9 +72,8 @@ class TfKerasTableOptimizer(TfKerasWrapper):
         Returns:
             The slot's variable, or what stands for it.
         """
-        above = super()
         if not isinstance(model_variable, BlockRows):
-            return above.add_variable_from_reference(
+            return super().add_variable_from_reference(
                 model_variable, variable_name, *args, **kwargs
             )
         initial = kwargs.get("initial_value", args[1] if args[1:] else None)
@@ -120,13 +123,13 @@ class TfKerasTableOptimizer(TfKerasWrapper):
         Returns:
             What the optimizer inside does.
         """
-        above = super()
+        update_step = super().update_step
         if not isinstance(variable, BlockRows):
-            return above.update_step(gradient, variable)
+            return update_step(gradient, variable)
 
         def rule() -> None:
             self._decay_rows(variable)
-            above.update_step(gradient, variable)
+            update_step(gradient, variable)
 
         return variable.block.update(rule)
 

@@ -5,7 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from ._block_rows import ScratchRows
-from ._substitution import Substitution, in_no_colocation, inner_variables
+from ._substitution import Substitution, inner_variables, no_colocation
 from ._support import UnsupportedOptimizerError
 
 
@@ -75,9 +75,12 @@ class TableOptimizerV1(Substitution):
         apply_dense = super()._resource_apply_dense
         if not isinstance(handle, ScratchRows):
             return apply_dense(grad, handle)
-        return in_no_colocation(
-            lambda: handle.block.update(lambda: apply_dense(grad, handle))
-        )
+
+        def rule() -> Any:
+            return apply_dense(grad, handle)
+
+        with no_colocation():
+            return handle.block.update(rule)
 
     # Slots of stand-ins are in the tables.
 
