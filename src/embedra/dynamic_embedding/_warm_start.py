@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from embedra import table as table_lib
@@ -252,7 +253,7 @@ def _restore(
         parameters=own.initializer.parameters,
         scalars=table.header.scalars if slots else {},
     )
-    wanted = slot_columns(table.header, slots)
+    wanted = np.array(slot_columns(table.header, slots), np.int32)
 
     def read(chunk: Mapping[str, str]) -> table_lib.Records:
         columns = saved.read([chunk[name] for name in COLUMNS])
