@@ -68,5 +68,16 @@ TEST_CASE("the queue stays small while positions go round") {
   CHECK(allocator.bytes() < 64 * 1024);
 }
 
+TEST_CASE("positions given back go out next, before those that wait") {
+  PositionAllocator allocator;
+  Allocate(allocator, 8, 1);
+  Free(allocator, {0}, 1);
+  allocator.ReserveFrees(0, 2);
+  allocator.GiveBack(6);
+  allocator.GiveBack(7);
+  CHECK(Allocate(allocator, 3, 2) == std::vector<uint32_t>{7, 6, 8});
+  CHECK(Allocate(allocator, 1, 1 + kDelay) == std::vector<uint32_t>{0});
+}
+
 }  // namespace
 }  // namespace embedra::internal

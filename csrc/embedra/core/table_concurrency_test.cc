@@ -245,5 +245,52 @@ TEST_CASE("pooled lookups run beside removals and changes of slots") {
                      [&] { return ReadRows(*table, 5); }}) == 0);
 }
 
+TEST_CASE("restriction and eviction run beside everything else") {
+  ThreadPool pool(3);
+  TableOptions options = testing::UniformOptions(kDim);
+  options.initializer = InitializerSpec();
+  options.max_capacity = 1500;  // the keys are 4000
+  const auto table = MakeTable(options);
+  const ParallelFor parallel = pool.parallel();
+  const auto restrict = [&] {
+    int failures = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const auto order =
+          round % 2 == 0 ? EvictionOrder::kRecency : EvictionOrder::kFrequency;
+      std::vector<int64_t> removed;
+      failures += !table->Restrict(500, order, &removed, parallel).ok();
+      const std::set<int64_t> unique(removed.begin(), removed.end());
+      failures += unique.size() != removed.size();
+    }
+    return failures;
+  };
+  const auto count = [&] {
+    std::mt19937 random(9);
+    int failures = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const std::vector<int64_t> keys = RandomKeys(random, 500);
+      std::vector<int64_t> frequencies(500), last_steps(500);
+      failures += !table->CountUses(keys.data(), 500, Serial()).ok();
+      failures += !table
+                       ->Uses(keys.data(), 500, frequencies.data(),
+                              last_steps.data(), nullptr, Serial())
+                       .ok();
+      failures += table->size() > 1500;
+    }
+    return failures;
+  };
+  CHECK(RunTogether({[&] { return Train(*table, 1, parallel); },
+                     [&] { return Train(*table, 2, Serial()); }, restrict,
+                     count, [&] { return ReadRows(*table, 3); },
+                     [&] { return RemoveKeys(*table, 4); },
+                     [&] { return Scan(*table); }}) == 0);
+  const Statistics s = table->statistics();
+  CHECK(s.size == s.inserts - s.removes - s.evictions);
+  const RecordBatch records = testing::ExportAll(*table);
+  const std::set<int64_t> keys(records.keys.begin(), records.keys.end());
+  CHECK(keys.size() == records.keys.size());
+  CHECK(s.size == static_cast<int64_t>(keys.size()));
+}
+
 }  // namespace
 }  // namespace embedra
