@@ -39,7 +39,11 @@ from ._mode import (
     enable_train_mode as enable_train_mode,
     get_model_mode as get_model_mode,
 )
-from ._optimizer import DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer
+from ._optimizer import (
+    DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,
+    SlotOfVariable as SlotOfVariable,
+    create_slots as create_slots,
+)
 from ._restrict import (
     FrequencyRestrictPolicy as FrequencyRestrictPolicy,
     RestrictPolicy as RestrictPolicy,

@@ -2,6 +2,7 @@
 
 from ._apply import apply_gradients as apply_gradients
 from ._rowwise_adagrad import RowwiseAdagrad as RowwiseAdagrad
+from ._slot_initial import constant_initial as constant_initial
 from ._support import UnsupportedOptimizerError as UnsupportedOptimizerError
 from ._trained_tables import (
     TableGradient as TableGradient,

@@ -8,6 +8,7 @@ import tensorflow as tf
 from embedra import _ops, table as table_lib
 
 from ._block_rows import BlockRows
+from ._slot_initial import constant_initial
 from ._support import UnsupportedOptimizerError
 from ._variable import TableVariable
 
@@ -60,7 +61,7 @@ class RowBlock:
         """
         found = self.row.slots.get(name)
         if found is None:
-            value = _constant(initial, self.dim)
+            value = constant_initial(initial, self.dim)
             if value is None:
                 msg = (
                     f"Optimizer {type(optimizer).__name__} cannot update table "
@@ -196,30 +197,3 @@ def _operations(candidates: list[Any]) -> list[Any]:
         for c in candidates
         if isinstance(c, tf.Operation) or tf.is_symbolic_tensor(c)
     ]
-
-
-def _constant(initial: Any, dim: int) -> float | None:
-    """Returns the number that all elements of a slot start from, or None."""
-    if callable(initial):
-        initial = _evaluated(lambda: initial((2, dim), dtype=tf.float32))
-    elif not isinstance(initial, int | float):
-        initial = tf.get_static_value(tf.convert_to_tensor(initial))
-    if initial is None:
-        return None
-    values = {float(value) for value in tf.nest.flatten(_listed(initial))}
-    return values.pop() if len(values) == 1 else None
-
-
-def _listed(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
-
-
-def _evaluated(function: Callable[[], Any]) -> Any:
-    """Calls a function that makes a tensor, and returns its value."""
-    with tf.init_scope():
-        if tf.executing_eagerly():
-            return function().numpy()
-    with tf.Graph().as_default() as graph:
-        tensor = function()
-        with tf.compat.v1.Session(graph=graph) as session:
-            return session.run(tensor)

@@ -10,6 +10,7 @@ from embedra import table as table_lib
 
 from ._apply import apply_gradients
 from ._caller import calling_optimizer
+from ._clip import TablePart, clip_over_tables
 from ._support import UnsupportedOptimizerError, check_supported
 
 
@@ -91,8 +92,7 @@ class TableVariable(keras.Variable):
             )
             raise RuntimeError(msg)
         self._check_only_one(optimizer)
-        for table, slices in self.by_table(value):
-            self.update(optimizer, table, slices)
+        self.update_all(optimizer, self.by_table(value))
         self.finish_step()
         return self.value
 
@@ -113,6 +113,20 @@ class TableVariable(keras.Variable):
             Each table with rows of gradients and positions of records.
         """
         return [(self.table, gradient)]
+
+    def update_all(
+        self, optimizer: keras.optimizers.Optimizer, parts: list[TablePart]
+    ) -> None:
+        """Updates rows of all tables by the gradient of a step.
+
+        Args:
+            optimizer: The model's.
+            parts: The tables that the variable stands for, and their gradients.
+        """
+        for table, slices in clip_over_tables(
+            self.optimizer or optimizer, parts
+        ):
+            self.update(optimizer, table, slices)
 
     def update(
         self,
@@ -168,7 +182,7 @@ class TableVariable(keras.Variable):
         Raises:
             TypeError: If it is a gradient that was made dense.
         """
-        shape = getattr(value, "shape", ())
+        shape: Any = getattr(value, "shape", ())
         if len(shape) == 2 and shape[0] != 0:
             msg = (
                 f"The gradient of table {self.table.name!r} arrived as a dense "
