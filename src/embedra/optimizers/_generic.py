@@ -82,11 +82,19 @@ class RowUpdater:
             self._row.tensor = rows
             for slot, tensor in zip(self._slots, slots, strict=True):
                 slot.tensor = tensor
+            if positions.shape[0] == 0:
+                # Keras fails on matrices without rows, but has to be run for
+                # what it keeps once per variable.
+                gradients = self._one_row_of_zeros(gradients)
             if weight_decay is not None:
-                self._row.assign_sub(rows * weight_decay * learning_rate)
+                self._row.assign_sub(
+                    self._row.tensor * weight_decay * learning_rate
+                )
             self._runner._backend_update_step(
                 [gradients], [self._row], learning_rate
             )
+            if positions.shape[0] == 0:
+                return
             _ops.table_write_records(
                 handle,
                 positions,
@@ -98,6 +106,12 @@ class RowUpdater:
         finally:
             for stand_in in (self._row, *self._slots):
                 stand_in.tensor = None
+
+    def _one_row_of_zeros(self, gradients: tf.Tensor) -> tf.Tensor:
+        """Replaces rows, slots and gradients by one row; returns the latter."""
+        for stand_in in (self._row, *self._slots):
+            stand_in.tensor = tf.pad(stand_in.tensor, [[0, 1], [0, 0]])
+        return tf.pad(gradients, [[0, 1], [0, 0]])
 
 
 def row_updater(

@@ -175,11 +175,12 @@ class TableOptimizer(_Optimizer):
 
     def _update(self, gradients: list[TableGradient]) -> None:
         """Makes a step on tables. Dense weights, and the count, come after."""
-        for variable, table, slices in gradients:
-            variable.update(self, table, slices)
-        for variable in {
-            id(g.variable): g.variable for g in gradients
-        }.values():
+        by_variable: dict[int, list[TableGradient]] = {}
+        for gradient in gradients:
+            by_variable.setdefault(id(gradient.variable), []).append(gradient)
+        for parts in by_variable.values():
+            variable = parts[0].variable
+            variable.update_all(self, [(g.table, g.slices) for g in parts])
             variable.finish_step()
 
     def _clip_jointly(
