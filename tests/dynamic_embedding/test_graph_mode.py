@@ -135,7 +135,7 @@ def test_variables_of_one_name_in_one_graph_are_two():
     with v1.Session() as session:
         session.run(store)
         assert session.run(sizes) == [1, 0]
-    assert first.state.name != second.state.name
+    assert first.state.key != second.state.key
 
 
 @pytest.mark.usefixtures("graph")
@@ -165,6 +165,24 @@ def test_training_resumes_exactly_on_any_number_of_devices(
     # And once more: what was restored is saved again as it was.
     _, _, _, absent = run(tmp_path, 0, after)
     assert absent == straight[2]
+
+
+def test_a_meta_graph_is_written_without_warnings_and_works(tmp_path, caplog):
+    run(tmp_path / "run", 2)
+    assert "Issue encountered when serializing" not in caplog.text
+    path = tf.train.latest_checkpoint(str(tmp_path / "run"))
+    with tf.Graph().as_default() as graph:
+        saver = v1.train.import_meta_graph(f"{path}.meta")
+        (train,) = graph.get_collection(v1.GraphKeys.TRAIN_OP)
+        with v1.Session() as session:
+            saver.restore(session, path)
+            session.run(v1.local_variables_initializer())
+            session.run(train)
+            again = saver.save(session, str(tmp_path / "again"))
+    rows = tf.train.load_checkpoint(again).get_tensor("user/rows")
+    before, after, *_ = run(tmp_path / "run", 1)
+    assert sorted(rows.tolist()) == sorted(row for row, *_ in after.values())
+    assert before != after
 
 
 def test_c06_a_checkpoint_holds_nothing_of_what_stands_for_rows(tmp_path):
@@ -242,6 +260,16 @@ def test_c04_a_large_state_goes_into_a_small_table(tmp_path):
                 else:
                     saver.restore(session, path)
                 assert session.run(size) == 1000
+
+
+@pytest.mark.usefixtures("graph")
+def test_a_checkpoint_of_objects_names_the_saver_to_use(tmp_path):
+    checkpoint = tf.train.Checkpoint(user=make())
+    with (
+        v1.Session().as_default(),
+        pytest.raises(NotImplementedError, match=r"v1\.train\.Saver"),
+    ):
+        checkpoint.save(str(tmp_path / "model"))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

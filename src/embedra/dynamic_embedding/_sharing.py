@@ -14,7 +14,7 @@ from embedra import table as table_lib
 _SHARED: WeakValueDictionary[Any, table_lib.Table] = WeakValueDictionary()
 
 # Collection of the names that variables of a TF1 graph have.
-_NAMES = "embedra_dynamic_embedding_names"
+_NAMES = ("embedra", "dynamic_embedding_names")
 
 
 def current_graph() -> Any:

@@ -35,14 +35,21 @@ class VariableState(tf.__internal__.tracking.Trackable):
     """Saves and restores the tables of a variable as one.
 
     Args:
-        name: Name in checkpoints of `tf.compat.v1.train.Saver`.
+        key: Name in checkpoints of `tf.compat.v1.train.Saver`.
         shards: The tables.
     """
 
-    def __init__(self, name: str, shards: ShardedTables) -> None:
-        self.name = name
+    def __init__(self, key: str, shards: ShardedTables) -> None:
+        self.key = key
         self.shards = shards
         self._is_in_graph = current_graph() is not None
+
+    @property
+    def name(self) -> str:
+        """Name of an operation, by which meta graphs hold the state."""
+        if not self._is_in_graph:
+            return self.key
+        return str(self.tables[0].resource_handle.op.name)
 
     @property
     def tables(self) -> Sequence[table_lib.Table]:
@@ -65,10 +72,10 @@ class VariableState(tf.__internal__.tracking.Trackable):
         )
         (factory,) = factories.values()
 
-        def saveable(name: str = self.name) -> Any:
+        def saveable(name: str = self.key) -> Any:
             return factory(f"{name}/")
 
-        return {self.name: saveable}
+        return {self.key: saveable}
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         """Returns the state as tensors of a TF1 graph."""
@@ -169,7 +176,7 @@ def _checks(
     rows = tensors["rows"]
     count = tf.size(tensors["keys"])
     slot_width = tf.reduce_sum(tensors["slot_widths"])
-    damaged = f"The saved state of table {state.name!r} is damaged: "
+    damaged = f"The saved state of table {state.key!r} is damaged: "
     return [
         tf.debugging.Assert(
             tf.equal(tf.rank(rows), 2),
@@ -205,7 +212,7 @@ def _must_equal(
     return tf.debugging.Assert(
         tf.equal(saved, wanted),
         [
-            f"The state of table {state.name!r} in the checkpoint does not fit "
+            f"The state of table {state.key!r} in the checkpoint does not fit "
             f"this one. {what} in the table: {wanted!r}. {what} in the file:",
             saved,
             "The table was left as it was: build it as it was when the state "
@@ -218,6 +225,12 @@ def _by_group(
     function: Callable[..., Any],
 ) -> Callable[[dict[str, Any], Any], Any]:
     def call(states: dict[str, VariableState], prefix: Any) -> Any:
+        if current_graph() is not None:
+            msg = (
+                "tf.train.Checkpoint saves tables only when executing eagerly. "
+                "In a TF1 graph, use tf.compat.v1.train.Saver."
+            )
+            raise NotImplementedError(msg)
         groups = {path: state.group for path, state in states.items()}
         return function(groups, prefix)
 

@@ -138,7 +138,7 @@ class _Selection:
         return given + [
             state
             for state in known
-            if self._matches(state.name) and state not in given
+            if self._matches(state.key) and state not in given
         ]
 
     def dense(self) -> list[Any]:
@@ -163,7 +163,7 @@ class _Selection:
     def has_slot(self, state: VariableState, slot: table_lib.Slot) -> bool:
         if any(getattr(v, "state", None) is state for v in self._objects):
             return True
-        return self._with_slots and self._matches(f"{state.name}/{slot.name}")
+        return self._with_slots and self._matches(f"{state.key}/{slot.name}")
 
     def _matches(self, name: str) -> bool:
         return any(re.match(pattern, name) for pattern in self._patterns)
@@ -185,16 +185,16 @@ def _chosen_tables(
     result: WarmStart,
 ) -> Iterator[_Chosen]:
     for state in selection.states():
-        table = saved.tables.get(names.get(state.name, state.name))
+        table = saved.tables.get(names.get(state.key, state.key))
         if table is None:
-            result.skipped[state.name] = "the checkpoint has no such table"
+            result.skipped[state.key] = "the checkpoint has no such table"
             continue
         source = f"checkpoint {saved.path}"
         table_lib.check_fits(state.tables[0], table.header, source)
-        result.restored.append(state.name)
+        result.restored.append(state.key)
         slots = []
         for slot in table.header.slots:
-            slot_name = f"{state.name}/{slot.name}"
+            slot_name = f"{state.key}/{slot.name}"
             if selection.has_slot(state, slot):
                 slots.append(slot)
                 result.restored.append(slot_name)
