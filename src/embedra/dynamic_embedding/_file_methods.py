@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from . import _files
+from . import _file_names, _files
 
 
 # As in TFRA. What is in memory at a time is bounded further.
@@ -67,7 +67,7 @@ class FileMethods:
         with tf.name_scope(name or "save_to_file_system"):
             return _files.save(
                 self,
-                _files.folder_of(asked.folder, dirpath_env),
+                _file_names.folder_of(asked.folder, dirpath_env),
                 file_name_list or self._file_names(asked),
                 append=append_to_file,
                 buffer_size=asked.buffer_size,
@@ -108,9 +108,9 @@ class FileMethods:
             ValueError: If one is damaged or does not fit.
         """
         asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
-        folder = _files.folder_of(asked.folder, dirpath_env)
+        folder = _file_names.folder_of(asked.folder, dirpath_env)
         if load_entire_dir:
-            prefixes = _files.prefixes_in(folder, self, file_name_list)
+            prefixes = _file_names.prefixes_in(folder, self, file_name_list)
         else:
             names = file_name_list or self._file_names(asked)
             prefixes = [folder / file_name for file_name in names]
@@ -144,9 +144,9 @@ class FileMethods:
                 saves in the folder.
         """
         asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
-        folder = Path(_files.checked_folder(asked.folder))
-        prefixes = _files.prefixes_in(folder, self, None)
-        _files.check_one_whole_save(prefixes)
+        folder = Path(_file_names.checked_folder(asked.folder))
+        prefixes = _file_names.prefixes_in(folder, self, None)
+        _file_names.check_one_whole_save(prefixes)
 
         def is_ours(keys: tf.Tensor) -> tf.Tensor:
             ranks = tf.cast(self.partition_fn(keys, asked.size), tf.int32)
@@ -160,7 +160,7 @@ class FileMethods:
         )
 
     def _file_names(self, asked: "_Settings") -> list[str]:
-        return _files.file_names(self, asked.size, asked.rank)
+        return _file_names.file_names(self, asked.size, asked.rank)
 
     def _settings(
         self,

@@ -17,7 +17,7 @@ from ._graph_header import (
     set_layout,
     to_header,
 )
-from ._record_files import RecordWriter
+from ._record_writer import RecordWriter
 from ._state import import_all
 
 

@@ -13,12 +13,10 @@ The first two are all that TFRA writes and reads.
 import base64
 import contextlib
 import json
-import os
-import uuid
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,135 +34,6 @@ SUFFIXES = {
     "last_steps": "-last_steps",
 }
 HEADER_SUFFIX = "-table.json"
-_TEMPORARY = ".writing-"
-
-
-class RecordWriter:
-    """Writes records to the files of one prefix.
-
-    The files are whole or absent: all go to temporary names first. The header
-    is renamed before the others, so that a mixture, should the process end in
-    between, is found by its checksums.
-
-    Args:
-        prefix: Beginning of the paths.
-        key_dtype: Dtype of the ids.
-        append: Whether to go on with the files that are there.
-
-    Raises:
-        ValueError: If those cannot be gone on with.
-    """
-
-    def __init__(self, prefix: Path, key_dtype: str, *, append: bool) -> None:
-        self.prefix = prefix
-        self._key_dtype = key_dtype
-        self._ending = f"{_TEMPORARY}{uuid.uuid4().hex}"
-        self._count = 0
-        self._sums = dict.fromkeys(SUFFIXES, 0)
-        prefix.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(prefix)
-        self.appended_to = RecordFiles(prefix) if append else None
-        if append and not _path(prefix, SUFFIXES["keys"]).exists():
-            self.appended_to = None
-        self._files: dict[str, IO[bytes]] = {
-            name: self._temporary(suffix).open("wb")
-            for name, suffix in SUFFIXES.items()
-        }
-        if self.appended_to is not None:
-            self._copy(self.appended_to)
-
-    def write(self, records: table_lib.Records) -> None:
-        """Adds records.
-
-        Args:
-            records: A chunk of whole records.
-        """
-        self._count += len(records.keys)
-        columns = records._asdict()
-        columns["keys"] = columns["keys"].astype(
-            file_key_dtype(self._key_dtype)
-        )
-        for name, column in columns.items():
-            self._add(name, np.ascontiguousarray(column).tobytes())
-
-    def finish(
-        self,
-        header: table_lib.TableHeader,
-        pending: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
-    ) -> None:
-        """Gives the files their names.
-
-        Args:
-            header: What the table is.
-            pending: Keys and gradients accumulated for a step still to come.
-
-        Raises:
-            ValueError: If files that are appended to are of another table.
-        """
-        if self.appended_to is not None:
-            self._check_appended(self.appended_to, header)
-        fields = {
-            "format": FORMAT,
-            "records": self._count,
-            "crc32": self._sums,
-            "pending": [
-                base64.b64encode(
-                    np.ascontiguousarray(column).tobytes()
-                ).decode()
-                for column in pending or ()
-            ],
-            "table": json.loads(header.to_json()),
-        }
-        suffixes = [HEADER_SUFFIX, *SUFFIXES.values()]
-        self._files[HEADER_SUFFIX] = self._temporary(HEADER_SUFFIX).open("wb")
-        self._files[HEADER_SUFFIX].write(json.dumps(fields).encode())
-        for file in self._files.values():
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
-        for suffix in suffixes:
-            self._temporary(suffix).replace(_path(self.prefix, suffix))
-        _sync_folder(self.prefix.parent)
-
-    def discard(self) -> None:
-        """Removes what was written so far."""
-        for file in self._files.values():
-            file.close()
-        _remove_leftovers(self.prefix)
-
-    def _temporary(self, suffix: str) -> Path:
-        return _path(self.prefix, f"{suffix}{self._ending}")
-
-    def _add(self, name: str, data: bytes) -> None:
-        self._files[name].write(data)
-        self._sums[name] = zlib.crc32(data, self._sums[name])
-
-    def _copy(self, files: "RecordFiles") -> None:
-        if files.header is None:
-            msg = (
-                f"There is no {_path(self.prefix, HEADER_SUFFIX)}: files that "
-                "TFRA wrote cannot be appended to. Load and save them first."
-            )
-            raise ValueError(msg)
-        self._count = files.count
-        for name, suffix in SUFFIXES.items():
-            with _path(self.prefix, suffix).open("rb") as file:
-                while data := file.read(1 << 20):
-                    self._add(name, data)
-
-    def _check_appended(
-        self, files: "RecordFiles", header: table_lib.TableHeader
-    ) -> None:
-        found = files.header
-        for field in ("dim", "dtype", "key_dtype", "slots"):
-            before, now = getattr(found, field), getattr(header, field)
-            if before != now:
-                msg = (
-                    f"Cannot append to {self.prefix}{SUFFIXES['keys']}: "
-                    f"{field} is {before!r} in the file, {now!r} in table "
-                    f"{header.name!r}. Save to another folder."
-                )
-                raise ValueError(msg)
 
 
 class RecordFiles:
@@ -183,7 +52,7 @@ class RecordFiles:
         self.count = -1
         self._sums: dict[str, int] = {}
         self._pending: list[bytes] = []
-        path = _path(prefix, HEADER_SUFFIX)
+        path = file_path(prefix, HEADER_SUFFIX)
         if path.exists():
             self._read_header(path)
 
@@ -234,7 +103,7 @@ class RecordFiles:
         names = SUFFIXES if self.header else ("keys", "rows")
         for name in names:
             dtype, width = widths[name]
-            path = _path(self.prefix, SUFFIXES[name])
+            path = file_path(self.prefix, SUFFIXES[name])
             if not path.exists():
                 msg = f"There is no {path}. Nothing was loaded."
                 raise FileNotFoundError(msg)
@@ -275,7 +144,7 @@ class RecordFiles:
         with contextlib.ExitStack() as stack:
             files = {
                 name: stack.enter_context(
-                    _path(self.prefix, SUFFIXES[name]).open("rb")
+                    file_path(self.prefix, SUFFIXES[name]).open("rb")
                 )
                 for name in names
             }
@@ -291,10 +160,11 @@ class RecordFiles:
                 yield _as_records(columns, self.header, described)
         for name, found in sums.items():
             if self._sums and found != self._sums[name]:
+                path = file_path(self.prefix, SUFFIXES[name])
                 msg = (
-                    f"{_path(self.prefix, SUFFIXES[name])} is damaged, or from "
-                    "a save that was interrupted: its checksum is not the one "
-                    f"in {_path(self.prefix, HEADER_SUFFIX)}. Nothing was "
+                    f"{path} is damaged, or from a save that was interrupted: "
+                    "its checksum is not the one in "
+                    f"{file_path(self.prefix, HEADER_SUFFIX)}. Nothing was "
                     "loaded."
                 )
                 raise ValueError(msg)
@@ -356,22 +226,11 @@ def _as_records(
     )
 
 
-def _path(prefix: Path, suffix: str) -> Path:
+def file_path(prefix: Path, suffix: str) -> Path:
+    """Returns the path of a file.
+
+    Args:
+        prefix: Beginning of the path.
+        suffix: One of `SUFFIXES`, or `HEADER_SUFFIX`.
+    """
     return prefix.with_name(prefix.name + suffix)
-
-
-def _remove_leftovers(prefix: Path) -> None:
-    """Removes what saves that did not finish left behind."""
-    for suffix in (HEADER_SUFFIX, *SUFFIXES.values()):
-        start = f"{prefix.name}{suffix}{_TEMPORARY}"
-        for path in prefix.parent.iterdir():
-            if path.name.startswith(start):
-                path.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,12 +10,11 @@ import tensorflow as tf
 
 from embedra import table as table_lib
 
-from ._get_variable import variables_by_name
 from ._graph_header import header_constants, set_layout
 from ._saved_tables import SavedTable, SavedTables, slot_columns
+from ._selection import Selection, dense_name
 from ._sharing import current_graph
 from ._state import COLUMNS, VariableState, import_all
-from ._variable import Variable
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -86,7 +84,7 @@ def start(
         ValueError: If nothing is restored, or a width or shape differs.
     """
     saved = SavedTables(checkpoint)
-    selection = _Selection(selected)
+    selection = Selection(selected)
     names = dict(previous or {})
     result = WarmStart(None, [], {})
     tables = list(_chosen_tables(selection, saved, names, result))
@@ -113,73 +111,8 @@ class _Chosen(NamedTuple):
     slots: tuple[table_lib.Slot, ...]
 
 
-class _Selection:
-    """Says which variables and slots are asked for.
-
-    Args:
-        selected: As `vars_to_warm_start`.
-    """
-
-    def __init__(self, selected: Any) -> None:
-        self._with_slots = not isinstance(selected, str)
-        listed = [selected] if isinstance(selected, str) else list(selected)
-        self._patterns = [s for s in listed if isinstance(s, str)]
-        self._objects = [s for s in listed if not isinstance(s, str)]
-
-    def states(self) -> list[VariableState]:
-        graph = current_graph()
-        given = [v.state for v in self._objects if isinstance(v, Variable)]
-        if graph is None:
-            known = [v.state for v in variables_by_name().values()]
-        else:
-            key = tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS
-            collected = graph.get_collection(key)
-            known = [s for s in collected if isinstance(s, VariableState)]
-        return given + [
-            state
-            for state in known
-            if self._matches(state.key) and state not in given
-        ]
-
-    def dense(self) -> list[Any]:
-        graph = current_graph()
-        given = [v for v in self._objects if not isinstance(v, Variable)]
-        if graph is None:
-            return given
-        keys = tf.compat.v1.GraphKeys
-        variables = graph.get_collection(
-            keys.GLOBAL_VARIABLES
-            if self._with_slots
-            else keys.TRAINABLE_VARIABLES
-        )
-        return given + [
-            variable
-            for variable in variables
-            if not hasattr(variable, "table_variable")
-            and self._matches(dense_name(variable))
-            and not any(variable is other for other in given)
-        ]
-
-    def has_slot(self, state: VariableState, slot: table_lib.Slot) -> bool:
-        if any(getattr(v, "state", None) is state for v in self._objects):
-            return True
-        return self._with_slots and self._matches(f"{state.key}/{slot.name}")
-
-    def _matches(self, name: str) -> bool:
-        return any(re.match(pattern, name) for pattern in self._patterns)
-
-
-def dense_name(variable: Any) -> str:
-    """Returns the name of a dense variable, without the number of an output.
-
-    Args:
-        variable: A `tf.Variable` or Keras variable.
-    """
-    return str(getattr(variable, "path", variable.name)).partition(":")[0]
-
-
 def _chosen_tables(
-    selection: _Selection,
+    selection: Selection,
     saved: SavedTables,
     names: Mapping[str, str],
     result: WarmStart,
@@ -204,7 +137,7 @@ def _chosen_tables(
 
 
 def _chosen_dense(
-    selection: _Selection,
+    selection: Selection,
     saved: SavedTables,
     names: Mapping[str, str],
     result: WarmStart,
