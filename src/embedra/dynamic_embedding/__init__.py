@@ -7,6 +7,7 @@ import and no other change; docs/migrate-from-tfra.md lists all names.
 """
 
 from . import (
+    _gone,
     data_flow as data_flow,
     keras as keras,
     math as math,
@@ -63,3 +64,7 @@ from ._warm_start import (
     WarmStartHook as WarmStartHook,
     warm_start as warm_start,
 )
+
+
+# For names of TFRA's that are not here.
+__getattr__ = _gone.missing
