@@ -7,6 +7,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import embedra.dynamic_embedding as de
+import embedra.layers
 from dynamic_embedding.keras_models import (
     DIM,
     assert_same_records,
@@ -18,9 +21,6 @@ from dynamic_embedding.keras_models import (
     start_rows,
 )
 from numerics import assert_allclose
-
-import embedra.dynamic_embedding as de
-import embedra.layers
 
 
 layers = de.keras.layers

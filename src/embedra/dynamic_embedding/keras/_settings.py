@@ -11,7 +11,14 @@ from embedra import table as table_lib
 from embedra.dynamic_embedding._shards import default_partition_fn
 from embedra.dynamic_embedding._variable import Variable
 
-from ._serialized import as_json, as_object, policy_class, policy_name
+from ._serialized import (
+    as_json,
+    as_object,
+    kind_as_json,
+    kind_as_object,
+    policy_as_class,
+    policy_as_json,
+)
 
 
 # The core pools by the first three in one pass.
@@ -56,9 +63,9 @@ class Settings:
         self.combiner = _checked_combiner(self.combiner)
         if self.initializer is None:
             self.initializer = keras.initializers.RandomNormal()
-        self.restrict_policy = policy_class(self.restrict_policy)
+        self.restrict_policy = policy_as_class(self.restrict_policy)
         self.partitioner = as_object(self.partitioner) or default_partition_fn
-        self.kv_creator = as_object(self.kv_creator)
+        self.kv_creator = kind_as_object(self.kv_creator)
         self.max_norm = _checked_norm(self.max_norm)
 
     @classmethod
@@ -120,13 +127,13 @@ class Settings:
                 self.initializer, self.embedding_size
             ),
             "devices": self._kept_devices(),
-            "restrict_policy": policy_name(self.restrict_policy),
+            "restrict_policy": policy_as_json(self.restrict_policy),
             "partitioner": (
                 None
                 if partitioner is default_partition_fn
                 else as_json(partitioner)
             ),
-            "kv_creator": as_json(self.kv_creator),
+            "kv_creator": kind_as_json(self.kv_creator),
         }
 
     def _kept_devices(self) -> list[str] | None:
