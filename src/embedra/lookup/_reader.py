@@ -41,9 +41,7 @@ class RowReader:
             Keys, `int64`.
         """
         keys = table_lib.to_keys(ids, f"Layer {self._table.name!r}")
-        if insert:
-            self._table.create_missing(keys)
-        return keys
+        return self._table.create_missing(keys) if insert else keys
 
     def rows(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
         """Reads rows.
@@ -160,11 +158,11 @@ class RowReader:
         @tf.custom_gradient
         def read(_: tf.Tensor, *others: tf.Tensor) -> Any:
             def gradient(*upstream: tf.Tensor) -> Any:
-                self._table.create_missing(keys)
+                created = self._table.create_missing(keys)
                 with tf.GradientTape() as tape:
                     tape.watch(others)
                     handle = self._watched_handle()
-                    again = look_up(handle, keys, *others, insert=True)
+                    again = look_up(handle, created, *others, insert=True)
                 return tape.gradient(
                     again, [self._variable.value, *others], upstream[0]
                 )
