@@ -370,7 +370,7 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
             **kwargs: See `RestrictPolicy.apply_restriction`.
 
         Returns:
-            The operation to run in a TF1 graph, None elsewhere.
+            What the policy's `apply_restriction` gives: the keys removed.
 
         Raises:
             ValueError: If the variable has no policy.
@@ -398,7 +398,7 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
         name = name or "embeddings"
         found = self.trainable_store.get(name)
         if found is None:
-            made = TrainableWrapper(self, name, trainable=self.trainable)
+            made = TrainableWrapper(self, name)
             # Another thread may have been faster.
             found = self.trainable_store.setdefault(name, made)
         return found

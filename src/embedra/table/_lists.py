@@ -13,7 +13,7 @@ import tensorflow as tf
 from embedra import _ops
 
 from ._arguments import checked_rows
-from ._resource import number
+from ._scalars import number
 from ._table import Table
 
 

@@ -17,7 +17,7 @@ from ._arguments import checked_dim, checked_dtype, checked_key_dtype
 from ._bounds import Bound
 from ._initializers import InitializerSpec, resolve_initializer
 from ._records import Records, Slot, TableStatistics
-from ._scalars import ScalarStore
+from ._scalars import ScalarStore, number
 
 
 CHUNK_SIZE = 65_536
@@ -190,12 +190,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
     def statistics(self) -> TableStatistics:
         """Returns the table's counters (not inside a `tf.function`)."""
         counters, load_factor = _ops.table_statistics(self.resource_handle)
-        names = TableStatistics._fields[:-1]
-        counts = (int(count) for count in counters.numpy())
-        return TableStatistics(
-            **dict(zip(names, counts, strict=True)),
-            load_factor=float(load_factor),
-        )
+        return TableStatistics(*counters.numpy().tolist(), float(load_factor))
 
     @property
     def step(self) -> Any:
@@ -301,8 +296,3 @@ def _close(handle: tf.Tensor) -> None:
             _ops.table_close(handle)
             return
     threading.Thread(target=_ops.table_close, args=(handle,)).start()
-
-
-def number(value: tf.Tensor) -> Any:
-    """Returns a Python int when executing eagerly, else the tensor."""
-    return int(value) if hasattr(value, "numpy") else value

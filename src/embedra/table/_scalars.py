@@ -1,8 +1,9 @@
-"""Numbers that an optimizer keeps once per table."""
+"""Numbers: those an optimizer keeps once per table, and those that ops give."""
 
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 
 class ScalarStore:
@@ -45,3 +46,8 @@ class ScalarStore:
         for name in list(self._restored):
             if name in self._variables:
                 self._variables[name].assign(self._restored.pop(name))
+
+
+def number(value: tf.Tensor) -> Any:
+    """Returns a Python int when executing eagerly, else the tensor."""
+    return int(value) if hasattr(value, "numpy") else value

@@ -10,7 +10,8 @@ from ._arguments import check_ids, checked_rows
 from ._bounds import checked_bound, checked_order
 from ._initializers import new_rows
 from ._keys import to_keys, to_tensor
-from ._resource import TableResource, number
+from ._resource import TableResource
+from ._scalars import number
 
 
 class Table(TableResource):
