@@ -162,11 +162,12 @@ def test_k02_a_checkpoint_restores_into_an_unbuilt_model(tmp_path, built):
     checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
     path = checkpoint.write(str(tmp_path / "state"))
     other = Subclassed()
-    fit(other, keras.optimizers.Adam(0.1), 0, run_eagerly=False)
+    fit(other, keras.optimizers.Adam(0.1), 0)
     if built:
         other(UNSEEN)
     checkpoint = tf.train.Checkpoint(model=other, optimizer=other.optimizer)
     status = checkpoint.read(path)
+    np.testing.assert_array_equal(other(UNSEEN), model(UNSEEN))
     _train_on(model)
     _train_on(other)
     status.assert_existing_objects_matched()
