@@ -39,13 +39,31 @@ def fused_rule(optimizer: keras.optimizers.Optimizer) -> FusedRule | None:
             and type(optimizer).update_step is cls.update_step
             and type(optimizer).build is cls.build
         ):
-            rule = describe(optimizer)
-            plain = all(
-                isinstance(value, int | float)
-                for value in rule.hyperparameters.values()
-            )
-            return rule if plain else None
+            return _if_plain(describe(optimizer))
     return None
+
+
+def fused_rule_of(name: str, optimizer: Any) -> FusedRule | None:
+    """Finds the core's rule for a class of a library that names it as Keras 3.
+
+    Args:
+        name: Name of the class, whose rule must be that of Keras 3.
+        optimizer: An instance of it.
+
+    Returns:
+        The rule, with the hyper-parameters as they are now; or None if the
+        core has none, or a hyper-parameter is not a plain number.
+    """
+    for cls, describe in _RULES:
+        if cls.__name__ == name:
+            return _if_plain(describe(optimizer))
+    return None
+
+
+def _if_plain(rule: FusedRule) -> FusedRule | None:
+    numbers = rule.hyperparameters.values()
+    plain = all(isinstance(number, int | float) for number in numbers)
+    return rule if plain else None
 
 
 def _sgd(optimizer: Any) -> FusedRule:

@@ -8,6 +8,7 @@ import tensorflow as tf
 from embedra import _ops, table as table_lib
 
 from ._block_rows import BlockRows
+from ._fused import FusedRule
 from ._slot_initial import constant_initial
 from ._support import UnsupportedOptimizerError
 from ._variable import TableVariable
@@ -132,6 +133,77 @@ class RowBlock:
             return None
         return tf.group(*_operations([*stored, *closed]))
 
+    def update_fused(
+        self,
+        rule: FusedRule,
+        gradients: tf.Tensor,
+        learning_rate: Any,
+        weight_decay: float = 0.0,
+    ) -> Any:
+        """Makes a step by a kernel of the core.
+
+        Args:
+            rule: The kernel and its numbers.
+            gradients: What became of those that `take` gave.
+            learning_rate: Of this step.
+            weight_decay: Decoupled weight decay.
+
+        Returns:
+            The operation to run in a TF1 graph, None when eager.
+        """
+        done = []
+        parts = self._split(gradients)
+        for table, positions, part in zip(
+            self.tables, self._positions, parts, strict=True
+        ):
+            update = _ops.table_update(
+                [table.resource_handle],
+                [positions],
+                [part],
+                learning_rate=tf.cast(learning_rate, tf.float32),
+                step=self._step_of(table),
+                optimizer=rule.name,
+                weight_decay=weight_decay,
+                **rule.hyperparameters,
+            )
+            done.append(update)
+        with tf.control_dependencies(_operations(done)):
+            constrained = self._constrain()
+        closed = [r.close() for r in (self.row, *self.slots)]
+        if tf.executing_eagerly():
+            return None
+        return tf.group(*_operations([*done, *constrained, *closed]))
+
+    def _constrain(self) -> list[Any]:
+        """Applies the variable's constraint to the touched rows."""
+        constraint = self.variable.row_constraint
+        if constraint is None:
+            return []
+        done = []
+        for table, positions in zip(self.tables, self._positions, strict=True):
+            rows, _ = _ops.table_read_records(
+                table.resource_handle, positions, dim=self.dim
+            )
+            rows = tf.convert_to_tensor(constraint(rows))
+            write = _ops.table_write_records(
+                table.resource_handle, positions, rows, dim=self.dim
+            )
+            done.append(write)
+        return done
+
+    def _split(self, values: tf.Tensor) -> list[tf.Tensor]:
+        """Splits what belongs to the touched rows by table."""
+        if len(self.tables) == 1:
+            return [values]
+        sizes = [tf.size(positions) for positions in self._positions]
+        parts: list[tf.Tensor] = tf.split(values, sizes, axis=0)
+        return parts
+
+    def _step_of(self, table: table_lib.Table) -> Any:
+        if self.step is not None:
+            return self.step
+        return _ops.table_step(table.resource_handle) + 1
+
     def _load(self) -> list[Any]:
         """Reads rows and slots."""
         slots = self.slots
@@ -162,16 +234,7 @@ class RowBlock:
     def _store(self) -> list[Any]:
         """Writes rows and slots."""
         slots = self.slots
-        values = [stand_in.tensor for stand_in in (self.row, *slots)]
-        if self.variable.row_constraint is not None:
-            values[0] = tf.convert_to_tensor(
-                self.variable.row_constraint(values[0])
-            )
-        sizes = [tf.size(positions) for positions in self._positions]
-        parts = [
-            [v] if len(sizes) == 1 else tf.split(v, sizes, axis=0)
-            for v in values
-        ]
+        parts = [self._split(rows.tensor) for rows in (self.row, *slots)]
         written = []
         for i, table in enumerate(self.tables):
             write = _ops.table_write_records(
@@ -182,12 +245,12 @@ class RowBlock:
                 [slot.name for slot in slots],
                 dim=self.dim,
             )
-            step = self.step
-            if step is None:
-                step = _ops.table_step(table.resource_handle) + 1
-            clock = _ops.table_set_step(table.resource_handle, step)
+            clock = _ops.table_set_step(
+                table.resource_handle, self._step_of(table)
+            )
             written += [write, clock]
-        return written
+        with tf.control_dependencies(_operations(written)):
+            return [*written, *self._constrain()]
 
 
 def _operations(candidates: list[Any]) -> list[Any]:

@@ -6,9 +6,21 @@ from typing import Any
 import tensorflow as tf
 
 from ._block_rows import BlockRows
+from ._fused import FusedRule, fused_rule_of
 from ._substitution import inner_variables
 from ._support import UnsupportedOptimizerError, unsupported_state
 from ._tf_keras_saving import TfKerasWrapper, tf_keras
+
+
+# Optimizers of which Keras 3 has the same, and under what name.
+_SAME_AS_IN_KERAS_3 = {
+    "SGD": "SGD",
+    "Adagrad": "Adagrad",
+    "Adam": "Adam",
+    "AdamW": "Adam",
+    "Ftrl": "Ftrl",
+    "RMSprop": "RMSprop",
+}
 
 
 class TfKerasTableOptimizer(TfKerasWrapper):
@@ -53,10 +65,6 @@ class TfKerasTableOptimizer(TfKerasWrapper):
             var_list: All trainable variables.
         """
         super().build(self.substitute_variables(var_list))
-        # Nadam counts the steps that its product over steps is made of. The
-        # product is restored from checkpoints, and the count is not.
-        if "_u_product_counter" in vars(self) and tf.executing_eagerly():
-            self._u_product_counter = int(self.iterations) + 1
 
     def add_variable_from_reference(
         self, model_variable: Any, variable_name: str, *args: Any, **kwargs: Any
@@ -126,12 +134,27 @@ class TfKerasTableOptimizer(TfKerasWrapper):
         update_step = super().update_step
         if not isinstance(variable, BlockRows):
             return update_step(gradient, variable)
+        fused = self._fused_rule()
+        if fused is not None:
+            return variable.block.update_fused(
+                fused,
+                gradient,
+                self.learning_rate,
+                self._weight_decay_of(variable),
+            )
 
         def rule() -> None:
             self._decay_rows(variable)
             update_step(gradient, variable)
 
         return variable.block.update(rule)
+
+    def _internal_apply_gradients(self, grads_and_vars: Any) -> Any:
+        # Nadam counts the factors of its product over steps. Checkpoints hold
+        # the product, and not the count.
+        if "_u_product_counter" in vars(self) and tf.executing_eagerly():
+            self._u_product_counter = int(self.iterations) + 1
+        return super()._internal_apply_gradients(grads_and_vars)
 
     def _update_step_xla(self, gradient: Any, variable: Any, key: Any) -> Any:
         if isinstance(variable, BlockRows):
@@ -145,11 +168,29 @@ class TfKerasTableOptimizer(TfKerasWrapper):
         )
 
     def _decay_rows(self, row: BlockRows) -> None:
-        if not self.weight_decay:
-            return
-        if self._use_weight_decay(row.block.variable.value):
+        decay = self._weight_decay_of(row)
+        if decay:
             rate = tf.cast(self.learning_rate, row.dtype)
-            row.assign_sub(row * tf.cast(self.weight_decay, row.dtype) * rate)
+            row.assign_sub(row * decay * rate)
+
+    def _weight_decay_of(self, row: BlockRows) -> float:
+        if not self._use_weight_decay(row.block.variable.value):
+            return 0.0
+        return float(self.weight_decay or 0.0)
+
+    def _fused_rule(self) -> FusedRule | None:
+        """Returns the kernel for the rule: those of Keras 3 are the same."""
+        cls: Any = self.wrapped_class
+        if getattr(self, "adaptive_epsilon", False):
+            return None
+        for name, kernel in _SAME_AS_IN_KERAS_3.items():
+            known = getattr(tf_keras().optimizers, name)
+            if (
+                cls.update_step is known.update_step
+                and cls.build is known.build
+            ):
+                return fused_rule_of(kernel, self)
+        return None
 
     def _var_key(self, variable: Any) -> Any:
         return super()._var_key(inner_variables(variable))

@@ -5,8 +5,12 @@ from typing import Any
 import tensorflow as tf
 
 from ._block_rows import ScratchRows
+from ._fused import FusedRule
 from ._substitution import Substitution, inner_variables, no_colocation
 from ._support import UnsupportedOptimizerError
+
+
+_TRAIN: Any = tf.compat.v1.train
 
 
 class TableOptimizerV1(Substitution):
@@ -79,8 +83,24 @@ class TableOptimizerV1(Substitution):
         def rule() -> Any:
             return apply_dense(grad, handle)
 
+        fused = self._fused_rule()
         with no_colocation():
-            return handle.block.update(rule)
+            if fused is None:
+                return handle.block.update(rule)
+            rate = self._learning_rate_tensor
+            return handle.block.update_fused(fused, grad, rate)
+
+    def _fused_rule(self) -> FusedRule | None:
+        """Returns the kernel for the rule, where there is the same."""
+        cls: Any = self.wrapped_class
+        rule = cls._resource_apply_dense
+        if rule is _TRAIN.GradientDescentOptimizer._resource_apply_dense:
+            return FusedRule("sgd", {})
+        if rule is _TRAIN.AdagradOptimizer._resource_apply_dense:
+            initial = self._initial_accumulator_value
+            numbers = {"initial_accumulator": initial, "epsilon": 0.0}
+            return FusedRule("adagrad", numbers)
+        return None
 
     # Slots of stand-ins are in the tables.
 
