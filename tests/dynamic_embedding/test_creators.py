@@ -110,3 +110,16 @@ def test_redis_is_refused_and_says_what_to_use():
     )
     with pytest.raises(NotImplementedError, match="devices.*max_capacity"):
         make(creator)
+
+
+def test_get_variable_tells_bounds_apart():
+    first = de.get_variable("bounded", dim=2, kv_creator=hkv(max_capacity=9))
+    try:
+        again = de.get_variable(
+            "bounded", dim=2, kv_creator=hkv(max_capacity=9)
+        )
+        assert again is first
+        with pytest.raises(ValueError, match="kv_creator=.*'max_capacity': 8"):
+            de.get_variable("bounded", dim=2, kv_creator=hkv(max_capacity=8))
+    finally:
+        de.delete_variable("bounded")

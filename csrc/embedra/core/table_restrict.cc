@@ -20,6 +20,7 @@ using internal::VictimSearch;
 namespace {
 
 constexpr int64_t kKeyCostNs = 60;
+constexpr int64_t kAhead = 8;
 // A full table drops this share of its bound at once: the search costs as much
 // for one record as for many.
 constexpr int64_t kBlocksInTable = 16;
@@ -103,6 +104,7 @@ Status Table::Impl::Restrict(int64_t max_records, EvictionOrder order,
 void Table::Impl::SpareBatch(const int64_t* keys, const int64_t* positions,
                              int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) PrefetchPosition(positions[i + kAhead]);
     char* record = LiveRecord(positions[i]);
     if (record != nullptr && HeaderOf(record).key == keys[i]) Spare(record);
   }
@@ -158,7 +160,6 @@ void Table::Impl::Drop(VictimSearch* victims, bool seen, int64_t* keys,
   victims->OrderByShard(begins);
   parallel(KeyIndex::kShards, count / KeyIndex::kShards * kRecordCostNs + 1,
            [&](int64_t first, int64_t last) {
-             constexpr int64_t kAhead = 8;
              for (int64_t at = begins[first]; at < begins[last]; ++at) {
                if (at + kAhead < begins[last]) {
                  index_.Prefetch(victims->hash(victims->ordered(at + kAhead)));

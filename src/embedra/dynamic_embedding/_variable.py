@@ -87,6 +87,7 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
             trainable=trainable,
             checkpoint=checkpoint,
             init_size=init_size,
+            kv_creator=kv_creator,
             restrict_policy=restrict_policy,
         )
         self.name = name
@@ -122,6 +123,7 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
         given.apply_defaults()
         values = given.arguments
         initializer = values["initializer"]
+        kind = values["kv_creator"]
         return {
             "key_dtype": tf.as_dtype(values["key_dtype"]).name,
             "value_dtype": tf.as_dtype(values["value_dtype"]).name,
@@ -133,6 +135,7 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
             "trainable": values["trainable"],
             "checkpoint": values["checkpoint"],
             "init_size": values["init_size"],
+            "kv_creator": {} if kind is None else kind.table_options(),
             "restrict_policy": values["restrict_policy"],
         }
 

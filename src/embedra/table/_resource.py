@@ -190,7 +190,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
     def statistics(self) -> TableStatistics:
         """Returns the table's counters (not inside a `tf.function`)."""
         counters, load_factor = _ops.table_statistics(self.resource_handle)
-        return TableStatistics(*counters.numpy().tolist(), float(load_factor))
+        counts: list[int] = counters.numpy().tolist()
+        return TableStatistics._make([*counts, float(load_factor)])
 
     @property
     def step(self) -> Any:
