@@ -1,6 +1,8 @@
 """Variables as plain files: `save_to_file_system` and what reads them."""
 
+import contextlib
 import json
+import pathlib
 
 import keras
 import numpy as np
@@ -185,6 +187,38 @@ def test_c08_a_mixture_of_two_saves_is_refused(tmp_path):
         empty().load_from_file_system(str(tmp_path))
 
 
+@pytest.mark.parametrize("renames", range(7))
+def test_c08_a_save_that_ends_between_two_renames_is_never_a_mixture(
+    tmp_path, monkeypatch, renames
+):
+    variable = trained()
+    variable.save_to_file_system(str(tmp_path))
+    old = records_of(variable)
+    train(variable, de.DynamicEmbeddingOptimizer(keras.optimizers.Adam(0.1)), 1)
+    left = iter(range(renames))
+    rename = pathlib.Path.replace
+
+    def replace(path, target):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.Path, "replace", replace)
+        with contextlib.suppress(KeyboardInterrupt):
+            variable.save_to_file_system(str(tmp_path))
+    loaded = empty()
+    try:
+        loaded.load_from_file_system(str(tmp_path))
+    except ValueError as error:
+        assert "a save that was interrupted" in str(error)  # noqa: PT017
+        assert 0 < renames < 6
+        assert not records_of(loaded)
+    else:
+        new = records_of(variable)
+        assert records_of(loaded) == (old if renames == 0 else new)
+
+
 def test_another_width_is_refused_and_both_sides_are_named(tmp_path):
     trained().save_to_file_system(str(tmp_path))
     with pytest.raises(ValueError, match="dim=2 in the file, 4 in the table"):
@@ -216,6 +250,48 @@ def test_appended_records_follow_those_that_are_there(tmp_path):
     loaded = empty()
     loaded.load_from_file_system(str(tmp_path), buffer_size=2)
     assert records_of(loaded) == expected | records_of(variable)
+
+
+def test_files_that_tfra_wrote_are_not_appended_to(tmp_path):
+    variable = trained()
+    variable.save_to_file_system(str(tmp_path))
+    only_file(tmp_path, "-table.json").unlink()
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="cannot be appended to"):
+        variable.save_to_file_system(str(tmp_path), append_to_file=True)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_files_of_other_slots_are_not_appended_to(tmp_path):
+    trained().save_to_file_system(str(tmp_path))
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=r"Cannot append to .*slots is"):
+        empty().save_to_file_system(str(tmp_path), append_to_file=True)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("is_files", [False, True])
+def test_gradients_for_a_step_to_come_are_part_of_the_state(tmp_path, is_files):
+    def optimizer():
+        return de.DynamicEmbeddingOptimizer(
+            keras.optimizers.SGD(0.1, gradient_accumulation_steps=2)
+        )
+
+    kept = empty(2)
+    kept_steps = optimizer()
+    train(kept, kept_steps, 1)
+    before = records_of(kept)
+    moved = empty(3)
+    moved_steps = optimizer()
+    names = {"optimizer": kept_steps} | ({} if is_files else {"user": kept})
+    path = tf.train.Checkpoint(**names).save(str(tmp_path / "model"))
+    if is_files:
+        kept.save_to_file_system(str(tmp_path))
+        moved.load_from_file_system_with_restore_function(str(tmp_path))
+    tf.train.Checkpoint(user=moved, optimizer=moved_steps).restore(path)
+    train(kept, kept_steps, 1)
+    train(moved, moved_steps, 1)
+    assert records_of(moved) == records_of(kept) != before
 
 
 def test_the_environment_overrules_the_folder(tmp_path, monkeypatch):

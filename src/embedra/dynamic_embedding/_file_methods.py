@@ -37,6 +37,11 @@ class FileMethods:
     ) -> Any:
         """Writes ids and rows to files that TFRA reads, and the rest beside.
 
+        Files are written under temporary names, and get their own once all are
+        on disk. Should the process end between the first and the last of these
+        renames, loading raises an error: to have the previous files until the
+        new ones are whole, save to a folder of another name.
+
         Args:
             dirpath: Folder to write to. This and the next two, and
                 `buffer_size`, are by default those of the `de.FileSystemSaver`

@@ -76,8 +76,10 @@ def check_one_whole_save(prefixes: Sequence[Path]) -> None:
     """
     parts = [_FILE.search(f"{prefix}-keys") for prefix in prefixes]
     numbers = [tuple(map(int, part.groups())) for part in parts if part]
+    if not numbers and len(prefixes) == 1:
+        return
     saves = {(devices, size) for _, devices, _, size in numbers}
-    if len(saves) != 1:
+    if len(saves) != 1 or len(numbers) != len(prefixes):
         msg = (
             f"The files {prefixes[0]}* and others are those of several saves "
             f"(devices, processes: {sorted(saves)}). Nothing was loaded: "

@@ -50,15 +50,15 @@ class RecordWriter:
         self._sums = dict.fromkeys(SUFFIXES, 0)
         prefix.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(prefix)
-        self.appended_to = RecordFiles(prefix) if append else None
-        if append and not file_path(prefix, SUFFIXES["keys"]).exists():
-            self.appended_to = None
+        self._appended_to: RecordFiles | None = None
+        if append and file_path(prefix, SUFFIXES["keys"]).exists():
+            self._appended_to = _checked_for_appending(prefix)
         self._files: dict[str, IO[bytes]] = {
             name: self._temporary(suffix).open("wb")
             for name, suffix in SUFFIXES.items()
         }
-        if self.appended_to is not None:
-            self._copy(self.appended_to)
+        if self._appended_to is not None:
+            self._copy(self._appended_to)
 
     def write(self, records: table_lib.Records) -> None:
         """Adds records.
@@ -88,8 +88,8 @@ class RecordWriter:
         Raises:
             ValueError: If files that are appended to are of another table.
         """
-        if self.appended_to is not None:
-            self._check_appended(self.appended_to, header)
+        if self._appended_to is not None:
+            self._check_appended(self._appended_to, header)
         fields = {
             "format": FORMAT,
             "records": self._count,
@@ -127,13 +127,6 @@ class RecordWriter:
         self._sums[name] = zlib.crc32(data, self._sums[name])
 
     def _copy(self, files: "RecordFiles") -> None:
-        if files.header is None:
-            path = file_path(self.prefix, HEADER_SUFFIX)
-            msg = (
-                f"There is no {path}: files that TFRA wrote cannot be appended "
-                "to. Load and save them first."
-            )
-            raise ValueError(msg)
         self._count = files.count
         for name, suffix in SUFFIXES.items():
             with file_path(self.prefix, suffix).open("rb") as file:
@@ -153,6 +146,20 @@ class RecordWriter:
                     f"{header.name!r}. Save to another folder."
                 )
                 raise ValueError(msg)
+
+
+def _checked_for_appending(prefix: Path) -> RecordFiles:
+    """Returns files to go on with, or raises ValueError."""
+    files = RecordFiles(prefix)
+    if files.header is None:
+        path = file_path(prefix, HEADER_SUFFIX)
+        msg = (
+            f"There is no {path}: files that TFRA wrote cannot be appended to. "
+            "Load and save them first."
+        )
+        raise ValueError(msg)
+    files.check(files.header)
+    return files
 
 
 def _remove_leftovers(prefix: Path) -> None:
