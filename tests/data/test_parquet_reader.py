@@ -57,6 +57,13 @@ def test_dictionaries_and_booleans_are_understood(write):
     assert block.categorical[1, 1] == MISSING
 
 
+def test_column_of_a_wrong_type_is_found_at_the_beginning(write):
+    path = write(ad=pa.array([1.5, None, 2.5]))
+    reader = ClickReader(path, "parquet", COLUMNS)
+    with pytest.raises(DataError, match="column 'ad' has type double"):
+        reader.check_beginning()
+
+
 def test_bad_label_is_named_by_row_or_left_out(write):
     path = write(click=pa.array([1, 3, None]))
     with pytest.raises(DataError, match=r"log\.parquet:2: column 'click'"):
