@@ -328,7 +328,8 @@ import tensorflow as tf
 import embedra.dynamic_embedding as de
 
 v1 = tf.compat.v1
-v1.disable_eager_execution()
+# Eager execution too is switched off by this.
+v1.disable_v2_behavior()
 user = de.get_variable("user", dim=2, initializer=0.5)
 rows = de.embedding_lookup(user, tf.constant([1, 2, 2], tf.int64))
 optimizer = de.DynamicEmbeddingOptimizer(v1.train.AdagradOptimizer(0.1))

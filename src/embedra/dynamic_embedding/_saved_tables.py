@@ -1,7 +1,6 @@
 """Tables in a checkpoint of any kind, by the name of their variable."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,9 +36,9 @@ class SavedTables:
 
     def __init__(self, path: str) -> None:
         given = str(path)
-        found = (
-            tf.train.latest_checkpoint(given) if Path(given).is_dir() else given
-        )
+        found: str | None = given
+        if tf.io.gfile.isdir(given):
+            found = tf.train.latest_checkpoint(given)
         if found is None or not tf.io.gfile.exists(f"{found}.index"):
             msg = f"There is no checkpoint at {given}."
             raise FileNotFoundError(msg)

@@ -216,7 +216,8 @@ class WarmStartHook(tf.compat.v1.train.SessionRunHook):
     """Warm-starts at the beginning of training with a monitored session.
 
     A session that goes on with a run's own checkpoint, which shows in its
-    global step, is left as it is.
+    global step, is left as it is. Of several workers only the chief shall
+    have the hook.
 
     Args:
         ckpt_to_initialize_from: See `de.warm_start`.
