@@ -8,6 +8,8 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import embedra.dynamic_embedding as de
 from dynamic_embedding.keras_models import (
     DIM,
     assert_same_records,
@@ -15,8 +17,6 @@ from dynamic_embedding.keras_models import (
     fit,
     network,
 )
-
-import embedra.dynamic_embedding as de
 
 
 UNSEEN = np.arange(8).reshape(2, 4)
@@ -178,9 +178,7 @@ def test_horovod_tells_the_number_of_processes(monkeypatch):
     monkeypatch.setitem(sys.modules, "horovod.tensorflow", Horovod)
     with pytest.raises(NotImplementedError, match="one of 3 processes"):
         de.keras.layers.HvdAllToAllEmbedding(embedding_size=DIM)
-    layer = de.keras.layers.HvdAllToAllEmbedding(
-        mpi_size=1, embedding_size=DIM
-    )
+    layer = de.keras.layers.HvdAllToAllEmbedding(mpi_size=1, embedding_size=DIM)
     assert layer.size() == 0
     with pytest.raises(NotImplementedError, match="sharded layer"):
         de.keras.layers.HvdAllToAllEmbedding(mpi_size=2, embedding_size=DIM)

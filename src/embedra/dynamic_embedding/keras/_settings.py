@@ -81,12 +81,11 @@ class Settings:
         taken = {name: options.pop(name) for name in known & set(options)}
         return cls(**arguments, **taken)
 
-    def make_variable(self, name: str, *, trainable: bool) -> Variable:
-        """Makes the variable.
+    def make_variable(self, name: str) -> Variable:
+        """Makes the variable. Whether it is trained is up to the layer.
 
         Args:
             name: Its name: the layer's.
-            trainable: Whether lookups by `de.embedding_lookup` train it.
         """
         return Variable(
             key_dtype=self.key_dtype,
@@ -97,7 +96,6 @@ class Settings:
             shared_name=self.shared_name,
             name=name,
             initializer=self.initializer,
-            trainable=trainable,
             checkpoint=self.checkpoint,
             init_size=self.init_capacity,
             kv_creator=self.kv_creator,

@@ -62,9 +62,7 @@ class VariableLayer(RowsOfIds):
         self.supports_jit = False
         self.autocast = False
         self.supports_masking = settings.mask_zero
-        self.params = settings.make_variable(
-            self.name, trainable=self.trainable
-        )
+        self.params = settings.make_variable(self.name)
         with keras.name_scope(self.name.replace("/", "_")):
             self.shadow = ShadowVariable(
                 self.params,

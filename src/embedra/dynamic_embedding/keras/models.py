@@ -1,5 +1,6 @@
 """Saving models as SavedModels that hold their tables, and loading them."""
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from ._processes import check_one_process
 
 # In a SavedModel `assets.extra` is the place of files that TensorFlow does not
 # read.
-_KERAS_FILE = Path("assets.extra") / "model.keras"
+_EXTRA = "assets.extra"
+_KERAS_FILE = Path(_EXTRA) / "model.keras"
+_TF_KERAS_FILE = Path(_EXTRA) / "model.tf_keras.keras"
 
 
 def de_save_model(
@@ -26,16 +29,14 @@ def de_save_model(
 ) -> None:
     """Saves a model with its tables, to serve it and to train it on.
 
-    A model of Keras 3 becomes a SavedModel, which any program that imports
-    `embedra` serves by `tf.saved_model.load(filepath)`. To go on training,
-    `load_model(filepath)` reads the `.keras` file inside, at
-    `assets.extra/model.keras`; it holds the tables with their slots, and the
-    optimizer. A path that ends in `.keras` gives that file alone.
-
-    A model of tf_keras is saved by `tf_keras.models.save_model`.
+    The model becomes a SavedModel, which any program that imports `embedra`
+    serves by `tf.saved_model.load(filepath)`. To go on training,
+    `load_model(filepath)` reads the `.keras` file inside, in `assets.extra`; it
+    holds the tables with their slots, and the optimizer. A path that ends in
+    `.keras` gives that file alone.
 
     Args:
-        model: The model, built.
+        model: The model, built, of Keras 3 or tf_keras.
         filepath: Folder to write, or a `.keras` file.
         overwrite: Whether what is there may be replaced.
         include_optimizer: Whether to save what training on needs. If False the
@@ -72,23 +73,28 @@ def de_save_model(
     if not overwrite and path.exists():
         msg = f"There is something at {str(path)!r}, and overwrite=False."
         raise FileExistsError(msg)
+    if path.suffix == ".keras":
+        _check_whole(path, include_optimizer)
+        model.save(path)
+        return
     tf_keras = _tf_keras_of(model)
     if tf_keras is not None:
         tf_keras.models.save_model(
             model,
             str(path),
-            overwrite=overwrite,
-            include_optimizer=include_optimizer,
+            include_optimizer=False,
             signatures=signatures,
             options=options,
             save_traces=save_traces,
             save_format="tf",
         )
-    elif path.suffix == ".keras":
-        _check_whole(path, include_optimizer)
-        model.save(path)
+    elif signatures is None and options is None:
+        model.export(path, verbose=False)
     else:
-        _save_to_folder(model, path, include_optimizer, signatures, options)
+        tf.saved_model.save(
+            model, str(path), signatures=signatures, options=options
+        )
+    _save_inside(model, path, tf_keras is not None, include_optimizer)
 
 
 # Its name where processes are many; and what TFRA puts in place of Keras's.
@@ -113,35 +119,33 @@ def load_model(
         ValueError: If a folder has no `.keras` file inside.
     """
     path = Path(filepath)
+    library = keras
     if path.is_dir():
-        inside = path / _KERAS_FILE
-        if not inside.exists():
-            return _load_tf_keras(path, custom_objects, compile)
-        path = inside
-    return keras.models.load_model(
+        folder, path = path, path / _KERAS_FILE
+        if (folder / _TF_KERAS_FILE).exists():
+            path = folder / _TF_KERAS_FILE
+            library = importlib.import_module("tf_keras")
+        elif not path.exists():
+            msg = (
+                f"The SavedModel {str(folder)!r} holds no Keras model to train "
+                "on: it was saved with include_optimizer=False, or not by "
+                "de_save_model. tf.saved_model.load serves it."
+            )
+            raise ValueError(msg)
+    return library.models.load_model(
         path, custom_objects=custom_objects, compile=compile
     )
 
 
-def _save_to_folder(
-    model: Any,
-    folder: Path,
-    include_optimizer: bool,
-    signatures: Any,
-    options: Any,
+def _save_inside(
+    model: Any, folder: Path, is_tf_keras: bool, include_optimizer: bool
 ) -> None:
-    if signatures is None and options is None:
-        model.export(folder, verbose=False)
-    else:
-        tf.saved_model.save(
-            model, str(folder), signatures=signatures, options=options
-        )
-    inside = folder / _KERAS_FILE
-    if not include_optimizer:
-        inside.unlink(missing_ok=True)
-        return
-    inside.parent.mkdir(exist_ok=True)
-    model.save(inside)
+    """Puts into a SavedModel what training on needs, or removes it."""
+    for name in (_KERAS_FILE, _TF_KERAS_FILE):
+        (folder / name).unlink(missing_ok=True)
+    if include_optimizer:
+        (folder / _EXTRA).mkdir(exist_ok=True)
+        model.save(folder / (_TF_KERAS_FILE if is_tf_keras else _KERAS_FILE))
 
 
 def _check_whole(path: Path, include_optimizer: bool) -> None:
@@ -160,18 +164,3 @@ def _tf_keras_of(model: Any) -> Any:
     if tf_keras is not None and isinstance(model, tf_keras.Model):
         return tf_keras
     return None
-
-
-def _load_tf_keras(path: Path, custom_objects: Any, compile: bool) -> Any:
-    tf_keras = sys.modules.get("tf_keras")
-    if tf_keras is None or not (path / "keras_metadata.pb").exists():
-        msg = (
-            f"The SavedModel {str(path)!r} holds no Keras model to train on: "
-            "it was saved with include_optimizer=False or not by "
-            "de_save_model, or it is of tf_keras, which is not imported. "
-            "tf.saved_model.load serves it."
-        )
-        raise ValueError(msg)
-    return tf_keras.models.load_model(
-        str(path), custom_objects=custom_objects, compile=compile
-    )

@@ -29,10 +29,11 @@ class Embedding(VariableLayer, tf_keras.layers.Layer):
     """`de.keras.layers.Embedding` for models of tf_keras.
 
     Its weight is a `tf.Variable` without elements, which stands for the rows;
-    `de.DynamicEmbeddingOptimizer(optimizer)` trains it. `save_weights` in
-    TensorFlow's format, `.keras` and `.weights.h5` files, `model.save` and
-    `tf.train.Checkpoint` hold the tables. Files of tf_keras's older `.h5`
-    format do not: they hold nothing but plain weights.
+    `de.DynamicEmbeddingOptimizer(optimizer)` trains it. `.keras` and
+    `.weights.h5` files, `save_weights` in TensorFlow's format and
+    `tf.train.Checkpoint` hold the tables. A SavedModel holds them to be served;
+    to train on, save it by `de.keras.models.de_save_model`. Files of the older
+    `.h5` format hold nothing but plain weights.
 
     See `de.keras.layers.Embedding` for the arguments.
 
@@ -47,7 +48,9 @@ class Embedding(VariableLayer, tf_keras.layers.Layer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        # What tf_keras sees of the shadow, which is a variable of Keras 3.
+        # What tf_keras sees of the shadow, which is a variable of Keras 3. The
+        # layer itself knows whether it is trained.
+        self.shadow.trainable = True
         self.embeddings = self.shadow.value
 
 
