@@ -74,14 +74,18 @@ class RowBlock:
             self.row.slots[name] = found
         return found
 
-    def take(self, gradients: dict[int, tf.IndexedSlices]) -> Any:
+    def take(
+        self, gradients: dict[int, tf.IndexedSlices], *, deduplicate: bool
+    ) -> Any:
         """Takes the gradients of a step.
 
         Args:
             gradients: By the `id` of the table.
+            deduplicate: Whether to sum those of equal rows, which only
+                `update_fused` does by itself.
 
         Returns:
-            Gradients of the touched rows, each row once, `float32`, shape
+            Gradients of the touched rows, `float32`, shape
             `(n, dim)`; or None if there are none for these tables.
         """
         if not any(id(table) in gradients for table in self.tables):
@@ -89,8 +93,8 @@ class RowBlock:
         self._positions = []
         sums = []
         for table in self.tables:
-            positions, values = self._deduplicated(
-                table, gradients.get(id(table))
+            positions, values = self._positions_and_values(
+                table, gradients.get(id(table)), deduplicate
             )
             self._positions.append(positions)
             sums.append(values)
@@ -99,17 +103,21 @@ class RowBlock:
             slot.open()
         return sums[0] if len(sums) == 1 else tf.concat(sums, axis=0)
 
-    def _deduplicated(
-        self, table: table_lib.Table, gradient: tf.IndexedSlices | None
+    def _positions_and_values(
+        self,
+        table: table_lib.Table,
+        gradient: tf.IndexedSlices | None,
+        deduplicate: bool,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         if gradient is None:
             nothing = tf.zeros((0, self.dim), tf.float32)
             return tf.zeros((0,), tf.int64), nothing
+        positions = tf.cast(gradient.indices, tf.int64)
+        values = tf.cast(gradient.values, tf.float32)
+        if not deduplicate:
+            return positions, values
         unique, sums = _ops.table_deduplicate(
-            [table.resource_handle],
-            [tf.cast(gradient.indices, tf.int64)],
-            [tf.cast(gradient.values, tf.float32)],
-            dims=[self.dim],
+            [table.resource_handle], [positions], [values], dims=[self.dim]
         )
         return unique[0], tf.ensure_shape(sums[0], (None, self.dim))
 

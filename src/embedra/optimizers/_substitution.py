@@ -44,6 +44,14 @@ class Substitution(_Base):
         Args:
             table_name: Of the table.
         """
+        del table_name
+
+    def sums_by_itself(self) -> bool:
+        """Whether the rule sums gradients of a row, and all before is linear.
+
+        Then repeated rows need not be joined before the optimizer sees them.
+        """
+        return False
 
     def block_of(self, variable: Any) -> RowBlock:
         """Returns the block of the tables that a variable stands for.
@@ -111,7 +119,12 @@ class Substitution(_Base):
                 continue
             seen.add(id(block))
             block.step = step
-            substituted.append((block.take(shared), block.row))
+            gradients = block.take(
+                shared,
+                deduplicate=found.row_constraint is not None
+                or not self.sums_by_itself(),
+            )
+            substituted.append((gradients, block.row))
         return substituted
 
 

@@ -58,6 +58,15 @@ class TfKerasTableOptimizer(TfKerasWrapper):
             )
             raise UnsupportedOptimizerError(msg)
 
+    def sums_by_itself(self) -> bool:
+        """Whether the rule sums gradients of a row, and all before is linear.
+
+        So it is for kernels, unless gradients are clipped.
+        """
+        clips = self.clipnorm or self.clipvalue or self.global_clipnorm
+        is_library_class = self.wrapped_class.__module__.startswith("tf_keras.")
+        return is_library_class and not clips and self._fused_rule() is not None
+
     def build(self, var_list: Any) -> None:
         """Makes the slots of dense variables, and notes those of tables.
 

@@ -30,6 +30,13 @@ class TableOptimizerV1(Substitution):
         """
         return isinstance(optimizer, tf.compat.v1.train.Optimizer)
 
+    def sums_by_itself(self) -> bool:
+        """Whether the rule sums gradients of a row, as kernels do."""
+        module = self.wrapped_class.__module__
+        return module.startswith("tensorflow.") and (
+            self._fused_rule() is not None
+        )
+
     def compute_gradients(
         self, loss: Any, var_list: Any = None, *args: Any, **kwargs: Any
     ) -> Any:

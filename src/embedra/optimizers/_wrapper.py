@@ -35,9 +35,14 @@ def DynamicEmbeddingOptimizer(optimizer: Any) -> Any:  # noqa: N802
     do: `global_clipnorm` over tables and dense weights together (rows that are
     looked up several times counted once), and `gradient_accumulation_steps`.
 
+    Optimizers of tf_keras, current and legacy, and those of
+    `tf.compat.v1.train` train tables only by this: their clipping, schedules
+    and counters then take the touched rows for one dense variable.
+
     Args:
-        optimizer: A Keras optimizer, its name or its config. The result shares
-            its variables; use the result from then on.
+        optimizer: A Keras optimizer, its name or its config; or an optimizer
+            of tf_keras or `tf.compat.v1.train`. The result shares its
+            variables; use the result from then on.
 
     Returns:
         An instance of a subclass of the optimizer's class, for `compile` and
