@@ -1,7 +1,7 @@
 """Headers of tables as tensors, for TF1 graphs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +20,22 @@ FIELDS = (
     "seed",
     "step",
 )
+
+
+class SavedShape(NamedTuple):
+    """What tensors of a v1 checkpoint say of a table, beside `FIELDS`.
+
+    Attributes:
+        name: Name of the table.
+        dim: Width of a row.
+        dtype: Dtype of the rows.
+        key_dtype: What ids are meant to be.
+    """
+
+    name: str
+    dim: int
+    dtype: str
+    key_dtype: str
 
 
 def header_tensors(table: table_lib.Table) -> list[tf.Tensor]:
@@ -60,11 +76,13 @@ def set_layout(
         )
 
 
-def to_header(table: Any, arrays: Sequence[Any]) -> table_lib.TableHeader:
+def to_header(
+    table: table_lib.Table | SavedShape, arrays: Sequence[Any]
+) -> table_lib.TableHeader:
     """Returns the header that tensors say, once they have run.
 
     Args:
-        table: The table, or what has its name, dim and dtypes.
+        table: The table, or what is known of it.
         arrays: What `header_tensors` gave.
     """
     names, widths, initials, stream_name, kind, parameters, seed, step = arrays

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from embedra import table as table_lib
 
-from ._graph_header import FIELDS, to_header
+from ._graph_header import FIELDS, SavedShape, to_header
 from ._state import COLUMNS
 
 
@@ -97,7 +97,7 @@ class SavedTables:
         )
 
     def _of_saver(self, prefix: str) -> SavedTable:
-        described = _Described(
+        described = SavedShape(
             name=prefix,
             dim=self.shapes[f"{prefix}/rows"][-1],
             dtype=self.dtypes[f"{prefix}/rows"].name,
@@ -110,15 +110,6 @@ class SavedTables:
             to_header(described, arrays),
             [{name: f"{prefix}/{name}" for name in COLUMNS}],
         )
-
-
-class _Described(NamedTuple):
-    """What tensors of a v1 checkpoint say of a table."""
-
-    name: str
-    dim: int
-    dtype: str
-    key_dtype: str
 
 
 def slot_columns(

@@ -14,7 +14,13 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
-from ._graph_header import FIELDS, header_tensors, set_layout
+from ._graph_header import (
+    FIELDS,
+    SavedShape,
+    header_tensors,
+    set_layout,
+    to_header,
+)
 from ._shards import ShardedTables
 from ._sharing import current_graph
 
@@ -42,12 +48,12 @@ class VariableState(tf.__internal__.tracking.Trackable):
     def __init__(self, key: str, shards: ShardedTables) -> None:
         self.key = key
         self.shards = shards
-        self._is_in_graph = current_graph() is not None
+        self.is_in_graph = current_graph() is not None
 
     @property
     def name(self) -> str:
         """Name of an operation, by which meta graphs hold the state."""
-        if not self._is_in_graph:
+        if not self.is_in_graph:
             return self.key
         return str(self.tables[0].resource_handle.op.name)
 
@@ -65,8 +71,6 @@ class VariableState(tf.__internal__.tracking.Trackable):
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """Names the state for a `tf.compat.v1.train.Saver`."""
-        if not self._is_in_graph:
-            return {}
         factories = tf.__internal__.tracking.saveable_objects_from_trackable(
             self
         )
@@ -100,6 +104,8 @@ class VariableState(tf.__internal__.tracking.Trackable):
         Args:
             tensors: As `_serialize_to_tensors` gives them.
         """
+        if current_graph() is None:
+            return self._restore_eagerly(tensors)
         with tf.control_dependencies(_checks(self, tensors)):
             columns = [tf.identity(tensors[name]) for name in COLUMNS]
         header = [tensors[name] for name in FIELDS]
@@ -108,6 +114,22 @@ class VariableState(tf.__internal__.tracking.Trackable):
             ready = [set_layout(table, header) for table in self.tables]
         with tf.control_dependencies(ready):
             return import_all(self.group, columns)
+
+    def _restore_eagerly(self, tensors: dict[str, tf.Tensor]) -> None:
+        """Restores what a TF1 graph saved, in place of what is there."""
+        saved = SavedShape(
+            self.key,
+            dim=tensors["rows"].shape[-1],
+            dtype=tensors["rows"].dtype.name,
+            key_dtype=tensors[KEY_DTYPE].numpy().decode(),
+        )
+        header = to_header(saved, [tensors[name].numpy() for name in FIELDS])
+        table_lib.check_fits(self.tables[0], header, "the checkpoint")
+        records = table_lib.Records(*(tensors[name] for name in COLUMNS))
+        pending = (tf.zeros(0, tf.int64), tf.zeros((0, header.dim)))
+        table_lib.replace_state(
+            self.group, header, lambda: iter([records]), pending
+        )
 
 
 def state_of(variable: Any, unique_name: str) -> VariableState:

@@ -170,6 +170,8 @@ class Variable(FileMethods, tf.__internal__.tracking.Trackable):
 
     def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         """Lets a `tf.compat.v1.train.Saver` be given the variable itself."""
+        if not self.state.is_in_graph:
+            return {}
         return self.state._gather_saveables_for_checkpoint()
 
     @property
