@@ -193,7 +193,7 @@ def is_training(trainable: TrainableWrapper) -> bool:
     Args:
         trainable: What stands for the rows.
     """
-    return trainable.params.trainable and get_model_mode() is ModelMode.TRAIN
+    return trainable.trainable and get_model_mode() is ModelMode.TRAIN
 
 
 def longest(

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 import tensorflow as tf
 
 from embedra import table as table_lib
-from embedra.optimizers import TableVariable
+from embedra.optimizers import TableVariable, outside_functions
 
 from ._shards import ShardedTables
 from ._sharing import current_graph
@@ -42,11 +42,21 @@ class TrainableWrapper(TableVariable):
     ) -> None:
         self.params = params
         self.max_norm = max_norm
-        super().__init__(params.tables[0], name=name)
+        make = super().__init__
+        outside_functions(lambda: make(params.tables[0], name=name))
         self.trainable = trainable
         self.number = next(_NUMBERS)
         _BY_NUMBER[self.number] = self
         keep_local(self.value)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether it is trained; not unless the `de.Variable` is."""
+        return bool(self._trainable and self.params.trainable)
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
 
     def __repr__(self) -> str:
         return f"<TrainableWrapper {self.name!r} of {self.params!r}>"

@@ -1,6 +1,7 @@
 """Optimizers: how tables are trained."""
 
 from ._apply import apply_gradients as apply_gradients
+from ._outside import outside_functions as outside_functions
 from ._rowwise_adagrad import RowwiseAdagrad as RowwiseAdagrad
 from ._slot_initial import constant_initial as constant_initial
 from ._support import UnsupportedOptimizerError as UnsupportedOptimizerError

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
+from ._outside import outside_functions
 from ._rows import Rows
 from ._runner import runner_of
 from ._support import unsupported_state
@@ -33,22 +34,25 @@ class RowUpdater:
     ) -> None:
         self._table = table
         self._row = Rows(table.dim, "rows")
-        with tf.init_scope():
-            self._runner = runner_of(optimizer)
-            try:
-                self._runner.build([self._row])
-            except Exception as error:
-                why = f"building its state for rows failed ({error})."
-                raise unsupported_state(optimizer, table.name, why) from error
-            self._slots: list[Rows] = self._runner.row_slots
-            if any(rows.tensor is not None for rows in self._slots):
-                why = "its state starts from the values of the variable."
-                raise unsupported_state(optimizer, table.name, why)
-            self._add_scalars()
+        outside_functions(lambda: self._build(optimizer))
         self._specs = [
             table_lib.Slot(slot.name, table.dim, slot.initial)
             for slot in self._slots
         ]
+
+    def _build(self, optimizer: keras.optimizers.Optimizer) -> None:
+        """Makes a runner and what it keeps."""
+        self._runner = runner_of(optimizer)
+        try:
+            self._runner.build([self._row])
+        except Exception as error:
+            why = f"building its state for rows failed ({error})."
+            raise unsupported_state(optimizer, self._table.name, why) from error
+        self._slots: list[Rows] = self._runner.row_slots
+        if any(rows.tensor is not None for rows in self._slots):
+            why = "its state starts from the values of the variable."
+            raise unsupported_state(optimizer, self._table.name, why)
+        self._add_scalars()
 
     def _add_scalars(self) -> None:
         """Has numbers kept once per variable saved with the table."""
