@@ -2,10 +2,46 @@
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 
 DIM = 3
 WIDTH = 4
+
+# All ids of `batches`.
+IDS = np.arange(-6, 14)
+START = keras.initializers.RandomUniform(-1.0, 1.0, seed=5)
+
+# What is built of one table, of several, and of rows that are clipped.
+TWO_DEVICES = {"devices": ["/CPU:0", "/CPU:0"]}
+KINDS = {"one": {}, "two_devices": TWO_DEVICES, "max_norm": {"max_norm": 9.0}}
+
+
+@keras.saving.register_keras_serializable(package="tests")
+def remainder(ids):
+    """The field of an id."""
+    return tf.math.floormod(ids, 3)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+def by_remainder(keys, shard_num):
+    """A partitioner."""
+    return tf.cast(tf.math.floormod(keys, shard_num), tf.int32)
+
+
+def started(layer):
+    """A layer with rows for all ids of `batches`."""
+    if hasattr(layer, "params"):
+        layer.params.upsert(IDS, start_rows(IDS))
+    else:
+        layer.table.assign(IDS, start_rows(IDS))
+    return layer
+
+
+def rows_of(layer):
+    """The rows of all ids of `batches`."""
+    table = layer.params if hasattr(layer, "params") else layer.table
+    return table.lookup(IDS).numpy()
 
 
 def start_rows(ids):

@@ -9,48 +9,17 @@ import pytest
 import tensorflow as tf
 
 import embedra.dynamic_embedding as de
-import embedra.layers
 from dynamic_embedding.keras_models import (
     DIM,
-    assert_same_records,
-    batches,
-    dense,
-    fit,
-    network,
-    records,
+    KINDS,
+    remainder,
     start_rows,
+    started,
 )
 from numerics import assert_allclose
 
 
 layers = de.keras.layers
-
-TWO_DEVICES = {"devices": ["/CPU:0", "/CPU:0"]}
-IDS = np.arange(-6, 14)
-START = keras.initializers.RandomUniform(-1.0, 1.0, seed=5)
-
-# What is built of one table, of several, and of rows that are clipped.
-KINDS = {"one": {}, "two_devices": TWO_DEVICES, "max_norm": {"max_norm": 9.0}}
-
-
-def remainder(ids):
-    """The field of an id."""
-    return tf.math.floormod(ids, 3)
-
-
-def _started(layer):
-    """A layer with rows for all ids of `batches`."""
-    if hasattr(layer, "params"):
-        layer.params.upsert(IDS, start_rows(IDS))
-    else:
-        layer.table.assign(IDS, start_rows(IDS))
-    return layer
-
-
-def _rows(layer, ids=IDS):
-    if hasattr(layer, "params"):
-        return layer.params.lookup(ids).numpy()
-    return layer.table.lookup(ids).numpy()
 
 
 @pytest.mark.parametrize(
@@ -69,40 +38,6 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-# The same numbers as Embedra's own layer.
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_rows_are_those_of_embedras_layer_after_fit(optimizer, kind):
-    ours = _started(layers.Embedding(DIM, **KINDS[kind]))
-    theirs = _started(embedra.layers.Embedding(DIM))
-    losses = fit(network(ours), optimizer, run_eagerly=False)
-    assert_allclose(losses, fit(network(theirs), optimizer))
-    assert_allclose(_rows(ours), _rows(theirs))
-    assert np.abs(_rows(ours) - start_rows(IDS)).max() > 1e-5
-
-
-@pytest.mark.parametrize(
-    ("combiner", "kind"),
-    [("sum", "one"), ("mean", "two_devices"), ("sqrtn", "max_norm")],
-)
-def test_pooled_rows_are_those_of_embedras_layer_after_fit(combiner, kind):
-    ours = layers.SquashedEmbedding(DIM, combiner=combiner, **KINDS[kind])
-    theirs = embedra.layers.Embedding(DIM, combiner=combiner)
-    losses = fit(network(_started(ours)), "adam")
-    assert_allclose(losses, fit(network(_started(theirs)), "adam"))
-    assert_allclose(_rows(ours), _rows(theirs), atol=1e-5)
-
-
-def test_slots_and_counters_are_those_of_embedras_layer():
-    ours = layers.Embedding(DIM, initializer="ones")
-    theirs = embedra.layers.Embedding(DIM, embeddings_initializer="ones")
-    fit(network(ours), "adam")
-    fit(network(theirs), "adam")
-    assert_same_records(ours, theirs)
-
-
 # Shapes and structures.
 
 SHAPES = [(5,), (2, 3), (2, 3, 4), (0, 3)]
@@ -112,7 +47,7 @@ SHAPES = [(5,), (2, 3), (2, 3, 4), (0, 3)]
 @pytest.mark.parametrize("shape", SHAPES)
 def test_each_id_has_a_row(shape, kind):
     ids = np.arange(np.prod(shape)).reshape(shape) % 14
-    layer = _started(layers.Embedding(DIM, **KINDS[kind]))
+    layer = started(layers.Embedding(DIM, **KINDS[kind]))
     assert_allclose(layer(ids), start_rows(ids.ravel()).reshape((*shape, DIM)))
     symbolic = layer(keras.Input(shape[1:], dtype="int64"))
     assert symbolic.shape == (None, *shape[1:], DIM)
@@ -135,7 +70,7 @@ POOLS_AND_KINDS = [
 
 @pytest.mark.parametrize(("combiner", "kind"), POOLS_AND_KINDS)
 def test_squashed_pools_examples_of_any_shape(combiner, kind):
-    layer = _started(
+    layer = started(
         layers.SquashedEmbedding(DIM, combiner=combiner, **KINDS[kind])
     )
     ids = np.arange(12).reshape(2, 3, 2)
@@ -155,7 +90,7 @@ def test_squashed_pools_uneven_examples(combiner, structure):
         ids = ids.to_sparse()
     if structure == "deep_ragged":
         ids = tf.ragged.constant([[[1], [2, 2]], [], [[5]]], dtype=tf.int64)
-    layer = _started(layers.SquashedEmbedding(DIM, combiner=combiner))
+    layer = started(layers.SquashedEmbedding(DIM, combiner=combiner))
     expected = [
         POOLS[combiner](start_rows(e)) if e else np.zeros(DIM) for e in examples
     ]
@@ -165,7 +100,7 @@ def test_squashed_pools_uneven_examples(combiner, structure):
 @pytest.mark.parametrize(("combiner", "kind"), POOLS_AND_KINDS)
 @pytest.mark.parametrize("structure", ["dense", "ragged", "sparse"])
 def test_field_wise_pools_by_field(structure, combiner, kind):
-    layer = _started(
+    layer = started(
         layers.FieldWiseEmbedding(
             DIM, 3, slot_map_fn=remainder, combiner=combiner, **KINDS[kind]
         )
@@ -190,7 +125,7 @@ def test_field_wise_pools_by_field(structure, combiner, kind):
 
 def test_ragged_ids_keep_their_structure_in_a_functional_model():
     ids = keras.Input((None,), dtype="int64", ragged=True)
-    layer = _started(layers.Embedding(DIM))
+    layer = started(layers.Embedding(DIM))
     model = keras.Model(ids, layer(ids))
     batch = tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int64)
     rows = model(batch)
@@ -203,219 +138,6 @@ def test_string_ids():
     words = tf.constant([["a", "b"], ["a", "c"]])
     assert_allclose(layer(words, training=True), np.full((2, DIM), 2.0))
     assert layer.size() == 3
-
-
-# What trains, and what inserts.
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "cls",
-    [
-        layers.Embedding,
-        layers.SquashedEmbedding,
-        lambda *a, **k: layers.FieldWiseEmbedding(*a, 3, remainder, **k),
-    ],
-)
-def test_who_inserts(cls, kind):
-    layer = cls(DIM, **KINDS[kind])
-    ids = np.array([[1, 2]])
-    for training in (None, False):
-        layer(ids, training=training)
-        assert layer.size() == 0
-    layer(ids, training=True)
-    assert layer.size() == 2
-    for in_function in (False, True):
-        call = tf.function(layer) if in_function else layer
-        ids = ids + 100
-        before = layer.size()
-        with tf.GradientTape() as tape:
-            outputs = call(tf.constant(ids))
-            assert layer.size() == before
-            loss = tf.reduce_sum(outputs)
-        gradient = tape.gradient(loss, layer.trainable_variables)[0]
-        assert layer.size() == before + 2
-        assert_allclose(tf.reduce_sum(gradient.values), 2.0 * DIM)
-
-
-def test_the_inference_mode_inserts_nothing_unless_a_call_says_so():
-    layer = layers.Embedding(DIM)
-    de.enable_inference_mode()
-    try:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(layer(np.array([1, 2])))
-        tape.gradient(loss, layer.trainable_variables)
-        assert layer.size() == 0
-        layer(np.array([1, 2]), training=True)
-        assert layer.size() == 2
-    finally:
-        de.enable_train_mode()
-
-
-def test_the_gradient_of_an_insert_reads_the_row_that_was_read():
-    layer = layers.SquashedEmbedding(
-        DIM, combiner="prod", initializer=START, **TWO_DEVICES
-    )
-    with tf.GradientTape() as tape:
-        outputs = layer(np.array([[1, 2]]))
-    tape.gradient(outputs, layer.trainable_variables)
-    assert_allclose(layer(np.array([[1, 2]])), outputs)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_k09_nothing_but_training_changes_a_table(kind):
-    layer = layers.Embedding(DIM, initializer=START, **KINDS[kind])
-    model = network(layer)
-    fit(model, "adam")
-    before = records(layer)
-    unseen = np.arange(1000, 1008).reshape(2, 4)
-    model.evaluate(unseen, np.zeros((2, 1)), verbose=0)
-    model.predict(unseen, verbose=0)
-    model(unseen)
-    model(unseen, training=False)
-    for mine, theirs in zip(records(layer), before, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-    model.train_on_batch(unseen, np.zeros((2, 1)))
-    assert layer.size() == len(before[0]) + 8
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_f02_a_custom_loop_is_the_same_as_fit(wrapped):
-    def optimizer():
-        plain = keras.optimizers.Adam(0.1)
-        return de.DynamicEmbeddingOptimizer(plain) if wrapped else plain
-
-    fitted, looped = (layers.Embedding(DIM, initializer=START) for _ in "ab")
-    model, own = network(fitted), network(looped)
-    fit(model, optimizer(), run_eagerly=False)
-    stepper = optimizer()
-
-    @tf.function
-    def step(ids, labels):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean((own(ids, training=True) - labels) ** 2)
-        variables = own.trainable_variables
-        stepper.apply_gradients(
-            zip(tape.gradient(loss, variables), variables, strict=True)
-        )
-
-    assert any(v is looped.shadow for v in own.trainable_variables)
-    for ids, labels in batches():
-        step(tf.constant(ids), tf.constant(labels))
-    assert_allclose(_rows(looped), _rows(fitted))
-
-
-class Twice(keras.Model):
-    def __init__(self, layer):
-        super().__init__()
-        self.layer, self.dense = layer, dense()
-
-    def call(self, ids, training=None):
-        one = self.layer(ids[:, :1], training=training)
-        other = self.layer(ids, training=training)
-        return self.dense(tf.reduce_sum(tf.concat([one, other], 1), axis=1))
-
-
-@pytest.mark.parametrize("way", ["fit", "loop"])
-def test_f03_uses_of_a_table_in_a_step_are_joined(way):
-    sparse = Twice(_started(layers.Embedding(DIM)))
-    # A vocabulary for ids from -6; a dense gradient is that of joined uses.
-    table = keras.layers.Embedding(20, DIM)
-    table.build()
-    table.embeddings.assign(start_rows(IDS))
-    full = Twice(table)
-    for model, shift in ((sparse, 0), (full, 6)):
-        optimizer = keras.optimizers.SGD(0.1)
-        model.compile(optimizer, "mse")
-        for ids, labels in batches():
-            if way == "fit":
-                model.train_on_batch(ids + shift, labels)
-                continue
-            with tf.GradientTape() as tape:
-                outputs = model(tf.constant(ids + shift), training=True)
-                loss = tf.reduce_mean((outputs - labels) ** 2)
-            variables = model.trainable_variables
-            gradients = tape.gradient(loss, variables)
-            optimizer.apply(gradients, variables)
-    assert_allclose(_rows(sparse.layer), table.embeddings.numpy(), atol=1e-5)
-
-
-def test_f05_frozen_rows_stay_and_learn_after_thawing():
-    layer = _started(layers.Embedding(DIM, trainable=False))
-    model = network(layer)
-    assert not any(v is layer.shadow for v in model.trainable_variables)
-    fit(model, "adam")
-    np.testing.assert_array_equal(_rows(layer), start_rows(IDS))
-    layer.trainable = True
-    fit(model, "adam")
-    assert np.abs(_rows(layer) - start_rows(IDS)).max() > 1e-4
-
-
-def test_max_norm_clips_rows_and_their_gradient():
-    layer = layers.Embedding(2, initializer=[3.0, 4.0], max_norm=1.0)
-    with tf.GradientTape() as tape:
-        rows = layer(np.array([7]), training=True)
-        loss = rows[0, 0]
-    assert_allclose(rows, [[0.6, 0.8]])
-    gradient = tape.gradient(loss, layer.trainable_variables)[0]
-    # d(x / |x|) / dx = (1 - x x' / |x|^2) / |x|.
-    assert_allclose(gradient.values, [[0.128, -0.096]])
-
-
-# Models.
-
-
-def _forms():
-    """The same network in several forms."""
-
-    def layer():
-        return layers.Embedding(DIM, initializer=START)
-
-    class Subclass(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.parts = [layer(), keras.layers.Flatten(), dense()]
-
-        def call(self, ids, training=None):
-            rows = self.parts[0](ids, training=training)
-            return self.parts[2](self.parts[1](rows))
-
-    class UnawareOfTraining(Subclass):
-        def call(self, ids):
-            return self.parts[2](self.parts[1](self.parts[0](ids)))
-
-    def sequential():
-        return keras.Sequential([layer(), keras.layers.Flatten(), dense()])
-
-    def nested():
-        ids = keras.Input((4,), dtype="int64")
-        inner = keras.Model(ids, keras.layers.Flatten()(layer()(ids)))
-        again = keras.Input((4,), dtype="int64")
-        return keras.Model(again, dense()(inner(again)))
-
-    forms = [sequential, nested, Subclass, UnawareOfTraining]
-    return {form.__name__: form for form in forms}
-
-
-@pytest.mark.parametrize("form", _forms())
-def test_k04_every_form_of_model_has_the_same_loss_curve(form):
-    expected = fit(network(layers.Embedding(DIM, initializer=START)), "adam")
-    losses = fit(_forms()[form](), "adam", run_eagerly=False)
-    assert_allclose(losses, expected)
-
-
-def test_k04_a_functional_model_of_stock_layers_can_be_converted():
-    model = network(keras.layers.Embedding(20, DIM, name="ids"))
-
-    def convert(layer):
-        if isinstance(layer, keras.layers.Embedding):
-            return layers.Embedding(layer.output_dim, name=layer.name)
-        return layer.__class__.from_config(layer.get_config())
-
-    copy = keras.models.clone_model(model, clone_function=convert)
-    assert isinstance(copy.get_layer("ids"), layers.Embedding)
-    losses = fit(copy, "adam")
-    assert losses[0] > 0
 
 
 def test_layers_of_one_name_have_tables_of_their_own_unless_shared():
@@ -448,17 +170,17 @@ def test_rows_of_half_precision():
 
 def test_masks():
     ids = np.array([[3, 0], [0, 0]])
-    layer = _started(layers.Embedding(DIM, mask_zero=True))
+    layer = started(layers.Embedding(DIM, mask_zero=True))
     assert layer.compute_mask(tf.constant(ids)).numpy().tolist() == [
         [True, False],
         [False, False],
     ]
     assert layers.Embedding(DIM).compute_mask(ids) is None
-    squashed = _started(layers.SquashedEmbedding(DIM, mask_zero=True))
+    squashed = started(layers.SquashedEmbedding(DIM, mask_zero=True))
     expected = [start_rows([3])[0], np.zeros(DIM)]
     assert_allclose(squashed(ids), expected)
     fields = layers.FieldWiseEmbedding(DIM, 3, remainder, mask_zero=True)
-    outputs = _started(fields)(ids).numpy()
+    outputs = started(fields)(ids).numpy()
     assert_allclose(outputs[:, 0], expected)
     assert not outputs[:, 1:].any()
 
@@ -474,7 +196,7 @@ def test_layer_normalization_of_unknown_dimensions():
 @pytest.mark.parametrize("axis", [-1, 2])
 def test_layer_normalization_of_ragged_rows(axis):
     ids = keras.Input((None,), dtype="int64", ragged=True)
-    rows = _started(layers.Embedding(DIM))(ids)
+    rows = started(layers.Embedding(DIM))(ids)
     model = keras.Model(ids, layers.LayerNormalization(axis=axis)(rows))
     batch = tf.ragged.constant([[1, 2], [], [3]], dtype=tf.int64)
     expected = keras.layers.LayerNormalization()(start_rows([1, 2, 3]))
@@ -543,15 +265,3 @@ def test_bad_ids():
         fields(np.array([1]))
     with pytest.raises(TypeError, match="'user' needs integer or string ids"):
         layer(keras.Input((2,)))
-
-
-def test_plain_optimizers_refuse_to_step_shared_rows_twice():
-    one, other = (
-        layers.SquashedEmbedding(DIM, shared_name="twice", name=name)
-        for name in "ab"
-    )
-    ids = keras.Input((4,), dtype="int64")
-    model = keras.Model(ids, dense()(one(ids) + other(ids)))
-    with pytest.raises(Exception, match="DynamicEmbeddingOptimizer"):
-        fit(model, "adam")
-    fit(model, de.DynamicEmbeddingOptimizer("adam"))

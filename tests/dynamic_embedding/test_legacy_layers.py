@@ -1,7 +1,5 @@
 """de.keras.legacy.layers in models of tf_keras."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -11,50 +9,25 @@ import tf_keras
 import embedra.dynamic_embedding as de
 from dynamic_embedding.keras_models import (
     DIM,
+    IDS,
+    KINDS,
     WIDTH,
-    assert_same_records,
     batches,
+    remainder,
     start_rows,
+)
+from dynamic_embedding.legacy_models import (
+    START,
+    legacy_fit,
+    legacy_model,
+    train_on,
 )
 from numerics import assert_allclose
 
 
 layers = de.keras.legacy.layers
 
-IDS = np.arange(-6, 14)
-START = tf_keras.initializers.RandomUniform(-1.0, 1.0, seed=5)
-TWO_DEVICES = {"devices": ["/CPU:0", "/CPU:0"]}
-KINDS = {"one": {}, "two_devices": TWO_DEVICES, "max_norm": {"max_norm": 9.0}}
 UNSEEN = np.arange(7 * WIDTH).reshape(7, WIDTH)
-
-
-@tf_keras.saving.register_keras_serializable(package="tests")
-@keras.saving.register_keras_serializable(package="tests")
-def remainder(ids):
-    """The field of an id."""
-    return tf.math.floormod(ids, 3)
-
-
-def _model(layer):
-    ids = tf_keras.Input((WIDTH,), dtype="int64")
-    kernel = tf_keras.initializers.RandomNormal(seed=3)
-    dense = tf_keras.layers.Dense(1, kernel_initializer=kernel)
-    return tf_keras.Model(ids, dense(tf_keras.layers.Flatten()(layer(ids))))
-
-
-def _fit(model, optimizer=None, steps=4, seed=6):
-    optimizer = optimizer or tf_keras.optimizers.Adam(0.1)
-    model.compile(
-        de.DynamicEmbeddingOptimizer(optimizer), "mse", run_eagerly=True
-    )
-    _train_on(model, steps, seed)
-    return model
-
-
-def _train_on(model, steps=2, seed=9):
-    for batch in batches(steps, seed):
-        model.train_on_batch(*batch)
-
 
 # The same as the layers of Keras 3.
 
@@ -121,21 +94,21 @@ def test_a_custom_loop_with_an_optimizer_of_keras_3(name, kind):
 )
 def test_fit_is_the_same_as_of_keras_3(optimizer, kind):
     layer = layers.Embedding(DIM, initializer=START, **KINDS[kind])
-    model = _model(layer)
+    model = legacy_model(layer)
     model.compile(de.DynamicEmbeddingOptimizer(optimizer(0.1)), "mse")
-    _train_on(model)
+    train_on(model)
 
     other = de.keras.layers.Embedding(DIM, initializer=START, **KINDS[kind])
     ids = keras.Input((WIDTH,), dtype="int64")
     kernel = keras.initializers.RandomNormal()
     dense = keras.layers.Dense(1, kernel_initializer=kernel)
     twin = keras.Model(ids, dense(keras.layers.Flatten()(other(ids))))
-    start = _model(layers.Embedding(DIM)).layers[-1].get_weights()
+    start = legacy_model(layers.Embedding(DIM)).layers[-1].get_weights()
     twin.layers[-1].set_weights(start)
     twin.compile(
         keras.optimizers.Adam(0.1, epsilon=1e-7), "mse", run_eagerly=True
     )
-    _train_on(twin)
+    train_on(twin)
     assert layer.size() == other.size() > 0
     assert_allclose(
         layer.params.lookup(IDS), other.params.lookup(IDS), atol=1e-4
@@ -161,7 +134,7 @@ def test_who_inserts(kind):
 
 def test_k09_nothing_but_training_changes_a_table():
     layer = layers.Embedding(DIM, initializer=START)
-    model = _fit(_model(layer), steps=1)
+    model = legacy_fit(legacy_model(layer), steps=1)
     size = layer.size()
     model.evaluate(UNSEEN + 1000, np.zeros((7, 1)), verbose=0)
     model.predict(UNSEEN + 1000, verbose=0)
@@ -174,12 +147,12 @@ def test_k09_nothing_but_training_changes_a_table():
 def test_f05_frozen_rows_stay_and_learn_after_thawing():
     layer = layers.Embedding(DIM, trainable=False)
     layer.params.upsert(IDS, start_rows(IDS))
-    model = _model(layer)
+    model = legacy_model(layer)
     assert len(model.trainable_weights) == 2
-    _fit(model)
+    legacy_fit(model)
     np.testing.assert_array_equal(layer.params.lookup(IDS), start_rows(IDS))
     layer.trainable = True
-    _fit(model)
+    legacy_fit(model)
     assert np.abs(layer.params.lookup(IDS) - start_rows(IDS)).max() > 1e-4
 
 
@@ -223,99 +196,6 @@ def test_mixed_precision_and_masks():
     assert outputs.dtype == tf.bfloat16
     assert outputs._keras_mask.numpy().tolist() == [[True, False]]
     assert layer.params.value_dtype == tf.float32
-
-
-# Saving.
-
-
-@pytest.mark.parametrize("kwargs", [{}, TWO_DEVICES])
-@pytest.mark.parametrize("name", ["state", "m.weights.h5"])
-def test_k02_weights_hold_tables_and_slots(tmp_path, name, kwargs):
-    def make():
-        layer = layers.Embedding(
-            DIM, initializer=START, keep_distribution=True, **kwargs
-        )
-        return _fit(_model(layer), steps=1), layer
-
-    model, layer = make()
-    _train_on(model)
-    model.save_weights(tmp_path / name)
-    other, restored = make()
-    other.load_weights(tmp_path / name)
-    assert_same_records(restored, layer)
-    assert_allclose(other(UNSEEN), model(UNSEEN))
-    if name == "state":
-        _train_on(model)
-        _train_on(other)
-        assert_same_records(restored, layer)
-
-
-def test_a_checkpoint_holds_tables_and_slots(tmp_path):
-    def make():
-        layer = layers.Embedding(DIM, initializer=START)
-        return _fit(_model(layer), steps=1), layer
-
-    model, layer = make()
-    _train_on(model)
-    path = tf.train.Checkpoint(model=model).write(str(tmp_path / "state"))
-    other, restored = make()
-    status = tf.train.Checkpoint(model=other).read(path)
-    status.assert_existing_objects_matched()
-    assert_same_records(restored, layer)
-
-
-@pytest.mark.parametrize("way", ["keras", "folder"])
-def test_k01_saved_models_hold_tables(tmp_path, way):
-    layer = layers.Embedding(DIM, initializer=START, name="ids")
-    model = _fit(_model(layer))
-    path = tmp_path / ("m.keras" if way == "keras" else "m")
-    if way == "keras":
-        model.save(path)
-        loaded = tf_keras.models.load_model(path, compile=False)
-    else:
-        de.keras.models.de_save_model(model, path)
-        served = tf.saved_model.load(str(path))
-        signature = served.signatures["serving_default"]
-        (answers,) = signature(tf.constant(UNSEEN)).values()
-        assert_allclose(answers, model(UNSEEN))
-        loaded = de.keras.models.load_model(path)
-        assert loaded.optimizer.iterations == 4
-    assert_allclose(loaded(UNSEEN), model(UNSEEN))
-    assert isinstance(loaded.get_layer("ids"), layers.Embedding)
-    assert_same_records(loaded.get_layer("ids"), layer)
-    if way == "folder":
-        loaded.run_eagerly = True
-        _train_on(model)
-        _train_on(loaded)
-        assert_same_records(loaded.get_layer("ids"), layer)
-
-
-@pytest.mark.parametrize("way", ["from_config", "clone_model", "json"])
-@pytest.mark.parametrize("initializer", [None, "ones", START, 1.5])
-def test_k03_copies_have_equal_config_and_a_table_of_their_own(
-    way, initializer
-):
-    layer = layers.FieldWiseEmbedding(
-        DIM,
-        3,
-        remainder,
-        initializer=initializer,
-        max_norm=2.0,
-        restrict_policy=de.TimestampRestrictPolicy,
-        name="ids",
-    )
-    model = _model(layer)
-    layer(UNSEEN, training=True)
-    if way == "from_config":
-        config = json.loads(json.dumps(layer.get_config()))
-        copy = layers.FieldWiseEmbedding.from_config(config)
-    elif way == "clone_model":
-        copy = tf_keras.models.clone_model(model).get_layer("ids")
-    else:
-        text = model.to_json()
-        copy = tf_keras.models.model_from_json(text).get_layer("ids")
-    assert copy.get_config() == layer.get_config()
-    assert (copy.size(), layer.size()) == (0, UNSEEN.size)
 
 
 # What is refused.

@@ -1,16 +1,16 @@
-"""Callbacks by TFRA's names."""
+"""Callbacks by TFRA's names, for models of Keras 3."""
 
 from typing import Any
 
 import keras
 
-from ._processes import check_one_process
+from ._one_process import Broadcast, OneProcess
 
 
-class DEHvdBroadcastGlobalVariablesCallback(keras.callbacks.Callback):
-    """Starts all processes from the same variables.
-
-    In one process there is nothing to do.
+class DEHvdBroadcastGlobalVariablesCallback(
+    Broadcast, keras.callbacks.Callback
+):
+    """Starts all processes from the same variables: in one, does nothing.
 
     Args:
         root_rank: Process whose variables the others take.
@@ -21,20 +21,8 @@ class DEHvdBroadcastGlobalVariablesCallback(keras.callbacks.Callback):
         NotImplementedError: If there are several processes.
     """
 
-    def __init__(
-        self,
-        root_rank: int = 0,
-        device: str = "",
-        local_variables: Any = None,
-    ) -> None:
-        check_one_process(type(self).__name__)
-        super().__init__()
-        self.root_rank = root_rank
-        self.device = device
-        self.local_variables = local_variables
 
-
-class DEHvdModelCheckpoint(keras.callbacks.ModelCheckpoint):
+class DEHvdModelCheckpoint(OneProcess, keras.callbacks.ModelCheckpoint):
     """Saves a model with its tables, in the course of training.
 
     Keras's own callback does so too: `.keras` and `.weights.h5` files hold
@@ -48,10 +36,6 @@ class DEHvdModelCheckpoint(keras.callbacks.ModelCheckpoint):
         NotImplementedError: If there are several processes.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        check_one_process(type(self).__name__)
-        super().__init__(*args, **kwargs)
-
 
 # TFRA's other name of it.
-ModelCheckpoint = DEHvdModelCheckpoint
+ModelCheckpoint: Any = DEHvdModelCheckpoint

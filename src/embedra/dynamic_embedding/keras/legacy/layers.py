@@ -9,16 +9,7 @@ from embedra.dynamic_embedding.keras._outputs import (
 )
 from embedra.dynamic_embedding.keras._variable_layer import VariableLayer
 
-
-try:
-    import tf_keras
-except ImportError as error:
-    msg = (
-        "embedra.dynamic_embedding.keras.legacy.layers are for models of "
-        "tf_keras, which is not installed. Install tf_keras 2.21, or use "
-        "embedra.dynamic_embedding.keras.layers with Keras 3."
-    )
-    raise ImportError(msg) from error
+from ._tf_keras import tf_keras
 
 
 _PACKAGE = "embedra.dynamic_embedding.legacy"
