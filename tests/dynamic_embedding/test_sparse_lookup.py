@@ -73,9 +73,8 @@ def dense_step(lookup, weights):
 
 @DEVICES
 @pytest.mark.parametrize(
-    "wrap", [eager, tf.function], ids=["eager", "function"]
+    ("wrap", "max_norm"), [(eager, None), (eager, 1.0), (tf.function, None)]
 )
-@pytest.mark.parametrize("max_norm", [None, 1.0])
 @pytest.mark.parametrize("combiner", COMBINERS)
 def test_weighted_rows_and_gradients_are_those_of_a_dense_matrix(
     combiner, max_norm, wrap, devices
@@ -132,8 +131,11 @@ def test_rows_without_weights_are_those_of_a_dense_matrix(
     assert_allclose(tag.lookup(KEYS), matrix, rtol=1e-4, atol=1e-5)
 
 
-@DEVICES
-@pytest.mark.parametrize("ragged", [False, True], ids=["sparse", "ragged"])
+@pytest.mark.parametrize(
+    ("ragged", "devices"),
+    [(False, None), (True, None), (False, ["/CPU:0"] * 3)],
+    ids=["sparse", "ragged", "three tables"],
+)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("default_id", [None, 6])
 @pytest.mark.parametrize("combiner", COMBINERS)

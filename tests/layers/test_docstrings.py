@@ -6,12 +6,20 @@ import pkgutil
 
 import pytest
 
+import embedra.dynamic_embedding
 import embedra.layers
+import embedra.lookup
 import embedra.optimizers
 import embedra.table
 
 
-_PACKAGES = (embedra.layers, embedra.optimizers, embedra.table)
+_PACKAGES = (
+    embedra.dynamic_embedding,
+    embedra.layers,
+    embedra.lookup,
+    embedra.optimizers,
+    embedra.table,
+)
 _MODULES = [
     f"{package.__name__}.{module.name}"
     for package in _PACKAGES

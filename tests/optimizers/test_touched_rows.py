@@ -73,7 +73,7 @@ def test_apply_gradients_works_without_keras_models():
     grad = tape.gradient(loss, layer.embeddings)
     apply_gradients(layer.table, keras.optimizers.SGD(0.5), grad)
     assert layer.table.lookup([5]).numpy().tolist() == [[-0.5, -0.5]]
-    assert rows.shape == (0,)
+    assert rows.shape == (0, 2)
 
 
 def test_step_of_the_table_follows_the_optimizer():

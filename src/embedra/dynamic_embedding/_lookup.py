@@ -57,7 +57,7 @@ def embedding_lookup(
         ...     )
         ...     loss = tf.reduce_sum(rows)
         >>> gradients = tape.gradient(loss, [trainable])
-        >>> optimizer.apply_gradients(zip(gradients, [trainable]))
+        >>> _ = optimizer.apply_gradients(zip(gradients, [trainable]))
         >>> user.lookup([7]).numpy().tolist()
         [[-2.0, -2.0]]
     """
