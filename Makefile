@@ -13,7 +13,7 @@ PYTHON ?= python3
 JOBS ?= 2
 SANITIZE ?=
 DEMO_FLAGS ?=
-PYTEST_FLAGS ?=
+PYTEST_FLAGS ?= -n auto --dist loadfile
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -265,7 +265,7 @@ def test_l14_weights_scale_rows_and_negative_ids_are_kept(
     }[combiner]
     for lookup, options in (
         (de.embedding_lookup_sparse, {}),
-        (de.safe_embedding_lookup_sparse, {"mask_negative": False}),
+        (de.safe_embedding_lookup_sparse, {}),
     ):
         pooled = lookup(user, *arguments, combiner=combiner, **options)
         assert_close(pooled, total / divisor[:, None])

@@ -155,6 +155,7 @@ def test_the_safe_lookup_prunes_and_fills_as_tensorflow(
             combiner=combiner,
             default_id=default_id,
             return_trainable=True,
+            mask_negative=True,
         )
         loss = tf.reduce_sum(rows**2)
     sgd().apply_gradients([(tape.gradient(loss, trainable), trainable)])
@@ -175,11 +176,11 @@ def test_the_safe_lookup_prunes_and_fills_as_tensorflow(
     assert int(tag.size()) == 10
 
 
-def test_the_safe_lookup_keeps_negative_ids_if_asked():
+def test_the_safe_lookup_keeps_negative_ids_unless_asked():
     tag = variable()
     tag.upsert([-2], [[9.0, 9.0, 9.0]])
     rows = de.safe_embedding_lookup_sparse(
-        tag, sparse([1, -2, 3, 3, 4]), combiner="sum", mask_negative=False
+        tag, sparse([1, -2, 3, 3, 4]), combiner="sum"
     )
     assert_allclose(rows[0], start_rows()[1] + 9.0)
 
@@ -197,7 +198,7 @@ def test_the_plain_lookup_keeps_negative_ids_and_weights():
 def test_unsigned_ids_that_look_negative_are_not_pruned():
     tag = variable(key_dtype=tf.uint64)
     ids = sparse([2**64 - 1, 2, 3, 3, 4], tf.uint64)
-    de.safe_embedding_lookup_sparse(tag, ids)
+    de.safe_embedding_lookup_sparse(tag, ids, mask_negative=True)
     assert int(tag.size()) == 11
 
 

@@ -272,7 +272,7 @@ def names():
 @pytest.mark.parametrize(
     "initializer",
     [None, "uniform", 0.5, np.array([1.0, 2.0]), keras.initializers.Ones()],
-    ids=str,
+    ids=["none", "name", "number", "row", "object"],
 )
 def test_get_variable_gives_the_same_one_again(names, initializer):
     name = names("again")

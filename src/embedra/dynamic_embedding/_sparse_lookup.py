@@ -76,13 +76,13 @@ def safe_embedding_lookup_sparse(
     partition_strategy: Any = None,
     max_norm: float | None = None,
     return_trainable: bool = False,
-    mask_negative: bool = True,
+    mask_negative: bool = False,
 ) -> Any:
     """Looks up rows and combines them along the last dimension of the ids.
 
-    It is `tf.nn.safe_embedding_lookup_sparse`: negative ids are left out, and
-    so are ids whose weight is not positive, unless the combiner is "sum". What
-    is left without ids gets the row of `default_id`, or zeros.
+    It is `tf.nn.safe_embedding_lookup_sparse` for ids of which each is valid:
+    ids whose weight is not positive are left out, unless the combiner is "sum",
+    and what is left without ids gets the row of `default_id`, or zeros.
 
     Args:
         embedding_weights: The variable, or a `de.shadow_ops.ShadowVariable`.
@@ -95,8 +95,8 @@ def safe_embedding_lookup_sparse(
         partition_strategy: Unused.
         max_norm: Longest L2 norm of a row before it is combined, or None.
         return_trainable: Whether to also return what stands for the rows.
-        mask_negative: Whether negative ids are left out. Pass False where they
-            are ids like any other, as hashes are.
+        mask_negative: Whether negative ids are left out, as TensorFlow does.
+            Here, as in TFRA, they are ids like any other: hashes often are.
 
     Returns:
         Rows, shape `sparse_ids.shape[:-1] + (dim,)`; and, if asked for, the
@@ -112,7 +112,9 @@ def safe_embedding_lookup_sparse(
         >>> tag = de.Variable(dim=2, name="tag")
         >>> tag.upsert([0, 7], [[1.0, 2.0], [3.0, 4.0]])
         >>> ids = tf.SparseTensor([[1, 0], [2, 0]], [7, -1], [3, 2])
-        >>> rows = de.safe_embedding_lookup_sparse(tag, ids, default_id=0)
+        >>> rows = de.safe_embedding_lookup_sparse(
+        ...     tag, ids, default_id=0, mask_negative=True
+        ... )
         >>> rows.numpy().tolist()
         [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]
     """

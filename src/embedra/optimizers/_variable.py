@@ -96,6 +96,15 @@ class TableVariable(keras.Variable):
         self.finish_step()
         return self.value
 
+    # It has no content, and checkpoints hold none of it.
+
+    def _serialize_to_tensors(self) -> dict[str, Any]:
+        return {}
+
+    def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
+        del restored_tensors
+        return self.value
+
     @property
     def tables(self) -> list[table_lib.Table]:
         """The tables whose rows the variable stands for."""
