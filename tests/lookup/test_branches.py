@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import embedra
+import embedra.dynamic_embedding as de
 
 
 IDS = tf.constant([[1, 2]], tf.int64)
@@ -73,3 +74,31 @@ def test_lookups_in_both_branches(combiner, training):
     one = 1.0 if combiner is None else 0.5
     np.testing.assert_allclose(gradient(tf.constant(True)), one)
     np.testing.assert_allclose(gradient(tf.constant(False)), 2.0 * one)
+
+
+@pytest.mark.parametrize("devices", [None, ["/CPU:0"] * 3], ids=["1", "3"])
+def test_a_lookup_of_a_variable_in_one_branch(devices):
+    variable = de.Variable(
+        dim=3, name="branch", initializer=1.0, devices=devices
+    )
+    optimizer = de.DynamicEmbeddingOptimizer(keras.optimizers.SGD(1.0))
+    ids = IDS[0]
+
+    @tf.function
+    def step(is_taken):
+        with tf.GradientTape() as tape:
+            rows = tf.cond(
+                is_taken,
+                lambda: de.embedding_lookup(variable, ids),
+                lambda: tf.zeros([2, 3]),
+            )
+            loss = tf.reduce_sum(rows)
+        trainable = variable.trainable_of(None)
+        gradient = tape.gradient(loss, trainable)
+        optimizer.apply_gradients([(gradient, trainable)])
+
+    step(tf.constant(False))
+    assert int(variable.size()) == 0
+    step(tf.constant(True))
+    np.testing.assert_array_equal(variable.lookup([1, 2]), np.zeros((2, 3)))
+    assert int(variable.size()) == 2

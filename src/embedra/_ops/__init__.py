@@ -1,6 +1,5 @@
 """Native ops: loading, one typed function for each op, gradients."""
 
-from . import _gradients as _gradients
 from ._edit_ops import (
     table_accumulate as table_accumulate,
     table_assign as table_assign,
@@ -9,6 +8,7 @@ from ._edit_ops import (
     table_reserve as table_reserve,
     table_size as table_size,
 )
+from ._gradients import shape_of_slices as shape_of_slices
 from ._handle_ops import (
     anonymous_table as anonymous_table,
     table as table,

@@ -36,7 +36,7 @@ def _lookup_gradient(op: Any, *grads: Tensor) -> list[Any]:
         tf.IndexedSlices(
             values=tf.cast(tf.reshape(grad, [-1, dim]), tf.float32),
             indices=tf.reshape(position, [-1]),
-            dense_shape=_dense_shape(bound, dim),
+            dense_shape=shape_of_slices(bound, dim),
         )
         for grad, position, bound, dim in zip(
             grads[:n], positions, bounds, dims, strict=True
@@ -71,7 +71,7 @@ def _pooled_lookup_gradient(op: Any, *grads: Tensor) -> list[Any]:
         combiner=_text(op.get_attr("combiner")),
     )
     slices = [
-        tf.IndexedSlices(value, index, _dense_shape(bound, dim))
+        tf.IndexedSlices(value, index, shape_of_slices(bound, dim))
         for value, index, bound, dim in zip(
             values, indices, bounds, dims, strict=True
         )
@@ -154,14 +154,21 @@ def _nothing(count: int) -> list[None]:
     return [None] * count
 
 
-def _dense_shape(bound: Tensor, dim: int) -> Tensor:
-    """Returns the shape of slices.
+def shape_of_slices(bound: Tensor, dim: int) -> Tensor:
+    """Returns the shape that gradients of lookups say they have.
 
     Optimizers that know nothing of tables make slices dense by it, and are to
     fail then: one row would go together with the variable, which has none.
 
     It is int32, as that of the zeros which TensorFlow puts in where a branch of
     `tf.cond` does no lookup: other dtypes do not go together.
+
+    Args:
+        bound: Scalar, `int64`: as the lookup gave it.
+        dim: Width of a row.
+
+    Returns:
+        `int32`, shape `(2,)`.
     """
     rows = tf.cast(tf.clip_by_value(bound, 2, tf.int32.max), tf.int32)
     return tf.stack([rows, tf.constant(dim, tf.int32)])

@@ -108,7 +108,7 @@ class ShardedTables:
                 return tf.IndexedSlices(
                     tf.cast(tf.reshape(upstream, (-1, dim)), tf.float32),
                     tf.identity(encoded),
-                    tf.stack([bound, tf.constant(dim, tf.int64)]),
+                    _ops.shape_of_slices(bound, dim),
                 )
 
             return rows, gradient
