@@ -1,12 +1,12 @@
 """Lookups in branches of `tf.cond`."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import embedra
 import embedra.dynamic_embedding as de
-import keras
 
 
 IDS = tf.constant([[1, 2]], tf.int64)
