@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from embedra.checkpoint import StopRequest, TrainingStopped
 from embedra.cli._checkpoints import TrainingCheckpoint
 from embedra.cli._models import (
     ModelName,
@@ -14,7 +15,6 @@ from embedra.cli._models import (
     make_optimizer,
     table_sizes,
 )
-from embedra.cli._stopping import StopRequest, TrainingStopped
 from embedra.cli._trainer import MeasuringError, Trainer
 from embedra.data import ClickReader, Columns
 

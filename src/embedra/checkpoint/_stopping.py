@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -42,7 +43,13 @@ class StopRequest:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Takes note of the first signal; the second acts as ever."""
+        """Takes note of the first signal; the second acts as ever.
+
+        Only the main thread can listen; in another one nothing is changed.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         before = {
             number: signal.getsignal(number)
             for number in (signal.SIGINT, signal.SIGTERM)

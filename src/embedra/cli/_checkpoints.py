@@ -11,8 +11,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from embedra.checkpoint import StopRequest, TrainingStopped
+
 from ._console import UsageError
-from ._stopping import StopRequest, TrainingStopped
 
 
 _SETTINGS_FILE = "settings.json"

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import typer
 from rich.table import Table as Listing
 
+from embedra.checkpoint import TrainingStopped
 from embedra.data import ClickReader
 
 from ._console import console, errors, warn
 from ._inputs import Inputs
 from ._measures import Measures
 from ._models import table_bytes, table_sizes
-from ._stopping import TrainingStopped
 from ._trainer import MeasuringError, Trainer
 
 

@@ -10,6 +10,8 @@ from typing import Annotated
 import keras
 import typer
 
+from embedra.checkpoint import StopRequest
+
 from ._checkpoints import TrainingCheckpoint
 from ._console import (
     UsageError,
@@ -21,7 +23,6 @@ from ._console import (
 from ._inputs import Format, OnError, columns_of, open_inputs, usage_errors
 from ._models import ModelName, OptimizerName, make_model, make_optimizer
 from ._results import show, train_and_measure
-from ._stopping import StopRequest
 from ._trainer import Trainer
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import keras
 import tensorflow as tf
 
+from embedra.checkpoint import StopRequest, TrainingStopped
 from embedra.data import ClickReader, DataError
 
 from ._checkpoints import CheckpointCallback, TrainingCheckpoint
 from ._console import console, unknown_length
 from ._measures import Measures, evaluate
 from ._recorder import Recorder
-from ._stopping import StopRequest, TrainingStopped
 
 
 class MeasuringError(Exception):

@@ -107,9 +107,10 @@ def _clipped(
     optimizer: keras.optimizers.Optimizer, sums: tf.Tensor
 ) -> tf.Tensor:
     if optimizer.clipnorm:
-        return tf.clip_by_norm(sums, optimizer.clipnorm)
+        sums = tf.clip_by_norm(sums, optimizer.clipnorm)
     if optimizer.clipvalue:
-        return tf.clip_by_value(sums, -optimizer.clipvalue, optimizer.clipvalue)
+        limit = optimizer.clipvalue
+        sums = tf.clip_by_value(sums, -limit, limit)
     return sums
 
 

@@ -8,6 +8,14 @@ import tensorflow as tf
 
 from embedra import _ops
 
+from ._clip import (
+    clip_limits,
+    clipped_before,
+    deduplicated,
+    scaled,
+    set_clip_limits,
+    values_of,
+)
 from ._legacy_keras import TfKerasLegacyTableOptimizer
 from ._substitution import Substitution, seen_as, wrap
 from ._support import UnsupportedOptimizerError
@@ -23,6 +31,7 @@ from ._variable import TableVariable
 
 
 _CONFIG = "optimizer"
+_CLIPPING = "clipnorm_and_clipvalue"
 
 # At run time `TableOptimizer` is a mixin, so that it comes first in the order.
 _Optimizer: Any = keras.optimizers.Optimizer if TYPE_CHECKING else object
@@ -129,18 +138,26 @@ class TableOptimizer(_Optimizer):
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the optimizer inside."""
         plain = seen_as(self, self.wrapped_class)
-        return {_CONFIG: keras.saving.serialize_keras_object(plain)}
+        limits = clip_limits(self)
+        if limits is not None:
+            # Keras's constructor would refuse both limits.
+            plain.clipnorm = plain.clipvalue = None
+        config = {_CONFIG: keras.saving.serialize_keras_object(plain)}
+        return config if limits is None else config | {_CLIPPING: limits}
 
     @classmethod
     def from_config(
         cls, config: dict[str, Any], custom_objects: Any = None
     ) -> Any:
         """Rebuilds an optimizer from `get_config`."""
-        return DynamicEmbeddingOptimizer(
+        optimizer = DynamicEmbeddingOptimizer(
             keras.saving.deserialize_keras_object(
                 config[_CONFIG], custom_objects=custom_objects
             )
         )
+        if _CLIPPING in config:
+            set_clip_limits(optimizer, *config[_CLIPPING])
+        return optimizer
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Updates tables and dense weights.
@@ -178,8 +195,21 @@ class TableOptimizer(_Optimizer):
         else:
             self._iterations.assign_add(1)
 
+    def _clip_gradients(self, grads: Any) -> Any:
+        """Clips by norm, then by value; Keras does only one of both."""
+        clipped = super()._clip_gradients(grads)
+        if not (self.clipnorm and self.clipvalue):
+            return clipped
+        limit = self.clipvalue
+        return [
+            g if g is None else keras.ops.clip(g, -limit, limit)
+            for g in clipped
+        ]
+
     def _update(self, gradients: list[TableGradient]) -> None:
         """Makes a step on tables. Dense weights, and the count, come after."""
+        if self.__dict__.get("clips_all"):
+            gradients = clipped_before(self, gradients)
         by_variable: dict[int, list[TableGradient]] = {}
         for gradient in gradients:
             by_variable.setdefault(id(gradient.variable), []).append(gradient)
@@ -192,9 +222,9 @@ class TableOptimizer(_Optimizer):
         self, tables: list[TableGradient], dense: list[Any]
     ) -> tuple[list[TableGradient], list[Any]]:
         """Scales all gradients by the norm over tables and dense weights."""
-        tables = _deduplicated(tables)
+        tables = deduplicated(tables)
         values = [g.slices.values for g in tables]
-        values += [_values(grad) for grad, _ in dense if grad is not None]
+        values += [values_of(grad) for grad, _ in dense if grad is not None]
         norm = tf.linalg.global_norm(values)
         if self.loss_scale_factor is not None:
             norm /= self.loss_scale_factor
@@ -202,8 +232,8 @@ class TableOptimizer(_Optimizer):
         # shorter than the limit, are not changed.
         factor = self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
         return (
-            [g._replace(slices=_scaled(g.slices, factor)) for g in tables],
-            [(g if g is None else _scaled(g, factor), v) for g, v in dense],
+            [g._replace(slices=scaled(g.slices, factor)) for g in tables],
+            [(g if g is None else scaled(g, factor), v) for g, v in dense],
         )
 
     def _accumulate(
@@ -246,7 +276,7 @@ class TableLossScaleOptimizer(TableOptimizer):
     def check_finite(self, grads: Any) -> Any:
         """Returns whether all gradients are finite, reading only their rows."""
         return super().check_finite(
-            [g if g is None else _values(g) for g in grads]
+            [g if g is None else values_of(g) for g in grads]
         )
 
 
@@ -254,33 +284,6 @@ def _or_itself(variable: Any) -> Any:
     """Returns the `TableVariable` that a variable stands for, or the same."""
     found = table_variable_of(variable)
     return variable if found is None else found
-
-
-def _values(grad: Any) -> Any:
-    return grad.values if isinstance(grad, tf.IndexedSlices) else grad
-
-
-def _scaled(grad: Any, factor: tf.Tensor) -> Any:
-    values = _values(grad) * tf.cast(factor, grad.dtype)
-    if isinstance(grad, tf.IndexedSlices):
-        return tf.IndexedSlices(values, grad.indices, grad.dense_shape)
-    return values
-
-
-def _deduplicated(gradients: list[TableGradient]) -> list[TableGradient]:
-    """Sums the gradients of equal rows, for all tables in one op."""
-    if not gradients:
-        return []
-    unique, sums = _ops.table_deduplicate(
-        [g.table.resource_handle for g in gradients],
-        [g.slices.indices for g in gradients],
-        [tf.cast(g.slices.values, tf.float32) for g in gradients],
-        dims=[g.table.dim for g in gradients],
-    )
-    return [
-        g._replace(slices=tf.IndexedSlices(values, indices))
-        for g, indices, values in zip(gradients, unique, sums, strict=True)
-    ]
 
 
 def _taken(tables: Iterable[Any], steps: int) -> list[TableGradient]:

@@ -35,6 +35,7 @@ from ._records import (
 from ._registration import (
     register_saved_class,
     register_saver as register_saver,
+    restore_of as restore_of,
 )
 from ._restore import replace_state as replace_state
 from ._state import (

@@ -15,6 +15,10 @@ from tensorflow.python.saved_model import (  # noqa: TID251
 
 _PACKAGE = "embedra"
 
+Restore = Callable[[dict[str, Any], Any], None]
+
+_RESTORES: dict[str, tuple[type, Restore]] = {}
+
 
 def register_saved_class(cls: type) -> None:
     """Has SavedModels rebuild objects of a class.
@@ -40,6 +44,7 @@ def register_saver(
         restore: Given trackables by name and the prefix of the merged
             checkpoint, restores them.
     """
+    _RESTORES[f"{_PACKAGE}.{cls.__name__}"] = (cls, restore)
 
     def save_fn(trackables: dict[str, Any], file_prefix: Any) -> list[Any]:
         return save(trackables, file_prefix)
@@ -54,3 +59,20 @@ def register_saver(
         save_fn=save_fn,
         restore_fn=restore_fn,
     )
+
+
+def restore_of(saver: str, trackable: Any) -> Restore | None:
+    """Returns what restores an object from checkpoints.
+
+    Args:
+        saver: Name of the saver that wrote the object's state; "" for any.
+        trackable: The object.
+
+    Returns:
+        The function given to `register_saver`, or None if the object is not of
+        the class that the saver was registered for.
+    """
+    for name, (cls, restore) in _RESTORES.items():
+        if saver in ("", name) and isinstance(trackable, cls):
+            return restore
+    return None

@@ -1,0 +1,254 @@
+"""CheckpointFolder: the newest complete states of a training, by number."""
+
+import os
+import re
+import time
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+
+_NAME = re.compile(r"ckpt-(\d+)\.index")
+_UNFINISHED = re.compile(r"ckpt-\d+\.(partial/?|data-\d+-of-\d+)")
+_PARTIAL = ".partial"
+_POINTER = "checkpoint"
+
+
+class _Kept(NamedTuple):
+    """A checkpoint of the folder, and when it was written."""
+
+    name: str
+    seconds: float
+
+
+class CheckpointFolder:
+    """A folder of checkpoints `ckpt-1`, `ckpt-2` and so on.
+
+    A checkpoint is written under another name, flushed to disk and renamed,
+    its index last; then `checkpoint` points to it, as TensorFlow's readers
+    expect; then those that are too many are deleted. What a crash leaves
+    unfinished is never read, and removed when the folder is opened again.
+
+    Args:
+        directory: The folder; made with the first checkpoint.
+        keep_max: How many of the newest to keep.
+        keep_every_n_hours: Keep one more for each so many hours.
+
+    Raises:
+        ValueError: If a number is not positive.
+
+    Example:
+        >>> import tempfile
+        >>> folder = CheckpointFolder(tempfile.mkdtemp(), keep_max=1)
+        >>> state = tf.train.Checkpoint(step=tf.Variable(1))
+        >>> for _ in range(2):
+        ...     path = folder.save(state)
+        >>> path.endswith("ckpt-2"), len(folder.paths)
+        (True, 1)
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        keep_max: int = 5,
+        keep_every_n_hours: float | None = None,
+    ) -> None:
+        _check_positive("keep_max", keep_max)
+        if keep_every_n_hours is not None:
+            _check_positive("keep_every_n_hours", keep_every_n_hours)
+        self.directory = os.fspath(directory)
+        self._keep_max = keep_max
+        self._every_seconds = (
+            None if keep_every_n_hours is None else keep_every_n_hours * 3600.0
+        )
+        self._preserved = time.time()
+        self._kept = self._read()
+        self._tidy()
+
+    @property
+    def paths(self) -> list[str]:
+        """Prefixes of the newest checkpoints, the oldest first."""
+        return [self._path(kept.name) for kept in self._kept]
+
+    @property
+    def latest(self) -> str | None:
+        """Prefix of the newest complete checkpoint, or None."""
+        return self.paths[-1] if self._kept else None
+
+    def save(self, checkpoint: tf.train.Checkpoint) -> str:
+        """Writes a checkpoint, and deletes those that are too many.
+
+        Args:
+            checkpoint: What to write.
+
+        Returns:
+            Its prefix.
+        """
+        number = _number(self._kept[-1].name) + 1 if self._kept else 1
+        name = f"ckpt-{number}"
+        partial = self._path(name + _PARTIAL)
+        tf.io.gfile.makedirs(partial)
+        try:
+            # As `tf.train.Checkpoint.save` does, for those who `restore`.
+            checkpoint.save_counter.assign_add(1)
+            checkpoint.write(os.path.join(partial, name))
+            self._publish(partial)
+        finally:
+            if tf.io.gfile.exists(partial):
+                tf.io.gfile.rmtree(partial)
+        self._kept.append(_Kept(name, time.time()))
+        deleted = self._drop_old()
+        self._write_pointer()
+        for old in deleted:
+            self._delete(old.name)
+        return self._path(name)
+
+    def clear(self) -> None:
+        """Deletes the folder, with all that is in it."""
+        self._kept = []
+        if tf.io.gfile.exists(self.directory):
+            tf.io.gfile.rmtree(self.directory)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.directory, name)
+
+    def _publish(self, partial: str) -> None:
+        """Gives the files of a complete checkpoint their names."""
+        # Without its index a checkpoint is none: that is moved last.
+        files = sorted(
+            tf.io.gfile.listdir(partial), key=lambda f: f.endswith(".index")
+        )
+        for file in files:
+            _flush(os.path.join(partial, file))
+        for file in files:
+            source = os.path.join(partial, file)
+            tf.io.gfile.rename(source, self._path(file), overwrite=True)
+        _flush(self.directory)
+
+    def _drop_old(self) -> list[_Kept]:
+        """Takes out what is too many; returns what is to be deleted."""
+        deleted = []
+        while len(self._kept) > self._keep_max:
+            oldest = self._kept.pop(0)
+            since = oldest.seconds - self._preserved
+            if self._every_seconds is not None and since >= self._every_seconds:
+                self._preserved = oldest.seconds
+            else:
+                deleted.append(oldest)
+        return deleted
+
+    def _delete(self, name: str) -> None:
+        for path in sorted(
+            tf.io.gfile.glob(self._path(f"{name}.*")),
+            key=lambda file: not file.endswith(".index"),
+        ):
+            tf.io.gfile.remove(path)
+
+    def _read(self) -> list[_Kept]:
+        """Lists the complete checkpoints that are among the newest.
+
+        Those that were renamed, but not pointed to, before a crash, too.
+        """
+        if not tf.io.gfile.isdir(self.directory):
+            return []
+        complete = {
+            file.removesuffix(".index")
+            for file in tf.io.gfile.listdir(self.directory)
+            if _NAME.fullmatch(file)
+        }
+        state: Any = tf.train.get_checkpoint_state(self.directory)
+        listed: list[_Kept] = []
+        if state is not None:
+            names = map(os.path.basename, state.all_model_checkpoint_paths)
+            times = list(state.all_model_checkpoint_timestamps)
+            times += [time.time()] * len(state.all_model_checkpoint_paths)
+            listed = [
+                _Kept(name, seconds)
+                for name, seconds in zip(names, times, strict=False)
+                if name in complete
+            ]
+            self._preserved = state.last_preserved_timestamp or self._preserved
+        newest = max((_number(kept.name) for kept in listed), default=0)
+        found = sorted(
+            (name for name in complete if _number(name) > newest), key=_number
+        )
+        return listed + [_Kept(name, time.time()) for name in found]
+
+    def _tidy(self) -> None:
+        """Removes what a crash left unfinished."""
+        if not tf.io.gfile.isdir(self.directory):
+            return
+        files = tf.io.gfile.listdir(self.directory)
+        complete = {f.removesuffix(".index") for f in files}
+        for file in files:
+            if not _UNFINISHED.fullmatch(file):
+                continue
+            path = self._path(file.rstrip("/"))
+            if tf.io.gfile.isdir(path):
+                tf.io.gfile.rmtree(path)
+            elif file.split(".")[0] not in complete:
+                tf.io.gfile.remove(path)
+
+    def _write_pointer(self) -> None:
+        lines = [f'model_checkpoint_path: "{self._kept[-1].name}"']
+        for name, _ in self._kept:
+            lines.append(f'all_model_checkpoint_paths: "{name}"')
+        for _, seconds in self._kept:
+            lines.append(f"all_model_checkpoint_timestamps: {seconds!r}")
+        lines.append(f"last_preserved_timestamp: {self._preserved!r}")
+        written = self._path(_POINTER + ".tmp")
+        with tf.io.gfile.GFile(written, "w") as file:
+            file.write("\n".join(lines) + "\n")
+        _flush(written)
+        tf.io.gfile.rename(written, self._path(_POINTER), overwrite=True)
+
+
+def find(path: str | os.PathLike[str]) -> str:
+    """Returns the checkpoint that a path means.
+
+    Args:
+        path: The prefix of a checkpoint, or a folder of them: its newest.
+
+    Returns:
+        The prefix.
+
+    Raises:
+        FileNotFoundError: If there is none.
+    """
+    path = os.fspath(path)
+    if tf.io.gfile.isdir(path):
+        found = CheckpointFolder(path).latest or tf.train.latest_checkpoint(
+            path
+        )
+        if found is not None:
+            return found
+    elif tf.io.gfile.exists(f"{path}.index"):
+        return path
+    msg = (
+        f"There is no checkpoint at {path!r}: neither a folder that holds one "
+        "nor a prefix (the name of its `.index` file without that ending)."
+    )
+    raise FileNotFoundError(msg)
+
+
+def _number(name: str) -> int:
+    digits = name.rsplit("-", 1)[-1]
+    return int(digits) if digits.isdigit() else 0
+
+
+def _flush(path: str) -> None:
+    """Has a local file or folder written to disk."""
+    if not os.path.exists(path):
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _check_positive(name: str, value: float) -> None:
+    if value <= 0:
+        msg = f"`{name}` must be positive. Received: {value!r}."
+        raise ValueError(msg)

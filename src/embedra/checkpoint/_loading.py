@@ -1,0 +1,232 @@
+"""Puts the values of a checkpoint into objects, and says what was found."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from embedra import table as table_lib
+from embedra.optimizers import TableVariable
+
+from ._saved_objects import Pair, SavedObjects
+
+
+_log = logging.getLogger(__name__)
+_ABSENT = "it is not in the checkpoint"
+
+
+class MismatchError(ValueError):
+    """A checkpoint is not one of these objects."""
+
+
+@dataclass
+class LoadReport:
+    """What was loaded from a checkpoint, and what was not.
+
+    Attributes:
+        path: Prefix of the checkpoint.
+        variables: Names of the variables loaded.
+        tables: Names of the tables loaded.
+        skipped: What has no value in the checkpoint, by name: why.
+        unused: Names in the checkpoint that nothing here has a place for.
+        pending: Whether loading waits until the model is built.
+    """
+
+    path: str
+    variables: list[str] = field(default_factory=list)
+    tables: list[str] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    unused: list[str] = field(default_factory=list)
+    pending: bool = False
+
+    def __str__(self) -> str:
+        if self.pending:
+            return f"{self.path}: to be loaded when the model is built"
+        text = (
+            f"{self.path}: {len(self.variables)} variables and "
+            f"{len(self.tables)} tables loaded"
+        )
+        if self.skipped:
+            listed = "; ".join(f"{n}: {why}" for n, why in self.skipped.items())
+            text += f"; {len(self.skipped)} skipped: {listed}"
+        if self.unused:
+            text += f"; {len(self.unused)} unused: {', '.join(self.unused)}"
+        return text
+
+
+@dataclass
+class _Plan:
+    """What to assign; nothing is changed before all of it is known."""
+
+    values: list[tuple[Any, str]] = field(default_factory=list)
+    states: list[tuple[Any, Any, str]] = field(default_factory=list)
+
+
+def load(
+    saved: SavedObjects,
+    node: int,
+    target: Any,
+    *,
+    scope: str | None = None,
+    strict: bool = False,
+    without: tuple[str, ...] = (),
+    report: LoadReport | None = None,
+) -> LoadReport:
+    """Loads the state of an object, and of all that it refers to.
+
+    Args:
+        saved: The checkpoint.
+        node: Number of the object's state.
+        target: The object.
+        scope: Load only what has a name that begins with this, "/" after it.
+        strict: Whether to raise, before anything is changed, if a value is
+            missing, of another shape, or has no place.
+        without: Attributes of `target` that are left alone.
+        report: Where to report; a new one by default.
+
+    Returns:
+        The report.
+
+    Raises:
+        MismatchError: If `strict` and the checkpoint does not fit.
+    """
+    report = report or LoadReport(saved.prefix)
+    report.pending = False
+    left_alone = _reached(target, without)
+    pairs = [
+        pair
+        for pair in saved.match(node, target)
+        if id(pair.live) not in left_alone
+    ]
+    by_object = {id(pair.live): pair for pair in pairs}
+    plan = _Plan()
+    for leaf in _leaves(target):
+        name = _name(leaf)
+        if id(leaf) in left_alone or not _within(name, scope, target):
+            continue
+        pair = by_object.get(id(leaf))
+        why = _ABSENT if pair is None else _add(plan, saved, pair)
+        if why:
+            report.skipped[name] = why
+        elif isinstance(leaf, tf.Variable | keras.Variable):
+            report.variables.append(name)
+        else:
+            report.tables.append(name)
+    if scope is None:
+        used = {pair.node for pair in pairs}
+        report.unused = _unused(saved, node, used, without)
+    if strict and (report.skipped or report.unused):
+        raise MismatchError(str(report))
+    for variable, key in plan.values:
+        _assign(variable, saved.reader.get_tensor(key))
+    for restore, leaf, name in plan.states:
+        with tf.init_scope():
+            restore({name: leaf}, tf.constant(saved.prefix))
+    _log.info("%s", report)
+    return report
+
+
+def _add(plan: _Plan, saved: SavedObjects, pair: Pair) -> str:
+    """Adds a pair to the plan; returns why not, if not."""
+    saver = saved.saver(pair.node)
+    if saver is not None:
+        restore = table_lib.restore_of(saver[0], pair.live)
+        if restore is None:
+            return f"the checkpoint has a {saver[0]} in its place"
+        problem = _table_problem(saved, saver[1], pair.live)
+        if not problem:
+            plan.states.append((restore, pair.live, saver[1]))
+        return problem
+    key = saved.tensor_key(pair.node)
+    if key is None or not isinstance(pair.live, tf.Variable | keras.Variable):
+        return "the checkpoint has something else in its place"
+    shape, wanted = tuple(saved.shapes[key]), tuple(pair.live.shape)
+    if shape != wanted:
+        return f"it has shape {wanted}, and {shape} in the checkpoint"
+    plan.values.append((pair.live, key))
+    return ""
+
+
+def _table_problem(saved: SavedObjects, name: str, table: Any) -> str:
+    """Says what hinders that a table is restored, if anything does."""
+    key = f"{name}/header"
+    if not saved.reader.has_tensor(key):
+        return _ABSENT
+    group = getattr(table, "group", None)
+    first = table if group is None else group.first
+    try:
+        header = table_lib.TableHeader.from_json(saved.reader.get_tensor(key))
+        table_lib.check_fits(first, header, f"checkpoint {saved.prefix}")
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _assign(variable: Any, value: Any) -> None:
+    # A keras.Variable would only note the value while Keras looks at shapes.
+    inner = variable if isinstance(variable, tf.Variable) else variable.value
+    with tf.init_scope():
+        inner.assign(tf.cast(value, inner.dtype))
+
+
+def _leaves(target: Any) -> list[Any]:
+    """Lists what holds values: variables, tables."""
+    return [
+        found
+        for found in tf.train.TrackableView(target).descendants()
+        if (
+            isinstance(found, tf.Variable | keras.Variable)
+            # They stand for tables, and hold nothing.
+            and not isinstance(found, TableVariable)
+        )
+        or table_lib.restore_of("", found) is not None
+    ]
+
+
+def _reached(target: Any, names: tuple[str, ...]) -> set[int]:
+    """Returns the ids of all objects under some attributes."""
+    view = tf.train.TrackableView(target)
+    children = view.children(target)
+    left_alone: set[int] = set()
+    for name in names:
+        if name in children:
+            inside = tf.train.TrackableView(children[name]).descendants()
+            left_alone.update(id(found) for found in inside)
+    own = {
+        id(found)
+        for name, child in children.items()
+        if name not in names
+        for found in tf.train.TrackableView(child).descendants()
+    }
+    return left_alone - own
+
+
+def _unused(
+    saved: SavedObjects, node: int, used: set[int], without: tuple[str, ...]
+) -> list[str]:
+    names = []
+    for leaf in saved.leaves(node, without):
+        if leaf in used:
+            continue
+        saver = saved.saver(leaf)
+        key = saved.tensor_key(leaf)
+        if saver is None and key and 0 in saved.shapes[key]:
+            continue
+        names.append(saver[1] if saver else saved.full_name(leaf) or str(key))
+    return sorted(names)
+
+
+def _name(leaf: Any) -> str:
+    name = getattr(leaf, "path", None) or getattr(leaf, "name", None)
+    return str(name or type(leaf).__name__).removesuffix(":0")
+
+
+def _within(name: str, scope: str | None, target: Any) -> bool:
+    if scope is None:
+        return True
+    scope = scope.rstrip("/")
+    name = name.removeprefix(f"{getattr(target, 'name', '')}/")
+    own = scope.removeprefix(f"{getattr(target, 'name', '')}/")
+    return name == own or name.startswith(f"{own}/")
