@@ -187,11 +187,14 @@ def test_c08_a_mixture_of_two_saves_is_refused(tmp_path):
         empty().load_from_file_system(str(tmp_path))
 
 
-@pytest.mark.parametrize("renames", range(7))
+@pytest.mark.parametrize(
+    ("devices", "renames"),
+    [*((1, n) for n in range(7)), (2, 0), (2, 6), (2, 7), (2, 12)],
+)
 def test_c08_a_save_that_ends_between_two_renames_is_never_a_mixture(
-    tmp_path, monkeypatch, renames
+    tmp_path, monkeypatch, devices, renames
 ):
-    variable = trained()
+    variable = trained(devices)
     variable.save_to_file_system(str(tmp_path))
     old = records_of(variable)
     train(variable, de.DynamicEmbeddingOptimizer(keras.optimizers.Adam(0.1)), 1)
@@ -207,12 +210,12 @@ def test_c08_a_save_that_ends_between_two_renames_is_never_a_mixture(
         patch.setattr(pathlib.Path, "replace", replace)
         with contextlib.suppress(KeyboardInterrupt):
             variable.save_to_file_system(str(tmp_path))
-    loaded = empty()
+    loaded = empty(devices)
     try:
         loaded.load_from_file_system(str(tmp_path))
     except ValueError as error:
         assert "a save that was interrupted" in str(error)  # noqa: PT017
-        assert 0 < renames < 6
+        assert 0 < renames < 6 * devices
         assert not records_of(loaded)
     else:
         new = records_of(variable)

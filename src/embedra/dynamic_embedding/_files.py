@@ -12,7 +12,7 @@ from embedra import table as table_lib
 
 from . import _graph_files
 from ._record_files import RecordFiles
-from ._record_writer import RecordWriter
+from ._record_writer import RecordWriter, finish_save
 from ._sharing import current_graph
 
 
@@ -42,30 +42,32 @@ def save(
     """
     _check_count(variable, names)
     chunk_size = _chunk_size(buffer_size)
+    tables = [
+        (
+            table,
+            functools.partial(
+                RecordWriter, folder / name, table.key_dtype, append=append
+            ),
+        )
+        for table, name in zip(variable.tables, names, strict=True)
+    ]
     if current_graph() is not None:
-        jobs = [
-            _graph_files.save_table(
-                table,
-                functools.partial(
-                    RecordWriter, folder / name, table.key_dtype, append=append
-                ),
-                chunk_size,
-            )
-            for table, name in zip(variable.tables, names, strict=True)
-        ]
-        return tf.group(*jobs)
+        return _graph_files.save_tables(tables, chunk_size)
     _check_eager(variable)
     header = table_lib.group_header(variable.state.group)
-    for table, name in zip(variable.tables, names, strict=True):
-        writer = RecordWriter(folder / name, table.key_dtype, append=append)
-        try:
+    writers: list[RecordWriter] = []
+    try:
+        for table, make_writer in tables:
+            writers.append(make_writer())
             for records in table.export_chunks(chunk_size):
-                writer.write(records)
+                writers[-1].write(records)
             pending = table_lib.group_pending(table_lib.TableGroup([table]))
-            writer.finish(header, pending)
-        except BaseException:
+            writers[-1].describe(header, pending)
+        finish_save(writers)
+    except BaseException:
+        for writer in writers:
             writer.discard()
-            raise
+        raise
     return None
 
 
@@ -142,6 +144,7 @@ class FileSource:
         if len(headers) < len(files):
             self._warn()
         for file in files:
+            file.check_same_save(files)
             file.check(described)
         return described
 

@@ -3,7 +3,7 @@
 Reading and writing happen in Python, so the session must be of this process.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ._graph_header import (
     set_layout,
     to_header,
 )
-from ._record_writer import RecordWriter
+from ._record_writer import RecordWriter, finish_save
 from ._state import import_all
 
 
@@ -32,19 +32,35 @@ _RECORD_SHAPES: tuple[Any, ...] = (
 )
 
 
-def save_table(
-    table: table_lib.Table,
-    make_writer: Callable[[], RecordWriter],
+def save_tables(
+    tables: Sequence[tuple[table_lib.Table, Callable[[], RecordWriter]]],
     chunk_size: int,
 ) -> tf.Operation:
-    """Returns the operation that writes a table to files.
+    """Returns the operation that writes tables to files.
 
     Args:
-        table: The table.
-        make_writer: Begins the files.
+        tables: Each table, and what begins its files.
         chunk_size: Records in memory at a time, at most.
     """
-    job = _SaveJob(make_writer, table)
+    jobs = [_SaveJob(make_writer, table) for table, make_writer in tables]
+    written = [_write(job, chunk_size) for job in jobs]
+
+    def finish() -> np.bool_:
+        try:
+            finish_save([job.writer for job in jobs])
+        except BaseException:
+            for job in jobs:
+                job.writer.discard()
+            raise
+        return np.bool_(1)
+
+    with tf.control_dependencies(written):
+        return _python(finish, []).op
+
+
+def _write(job: "_SaveJob", chunk_size: int) -> tf.Tensor:
+    """Returns what, when it runs, writes a table under temporary names."""
+    table = job.table
     begun = _python(job.begin, [])
 
     def write(cursor: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -66,7 +82,7 @@ def save_table(
         )
     with tf.control_dependencies([more]):
         header = header_tensors(table)
-    return _python(job.finish, header).op
+    return _python(job.describe, header)
 
 
 def load_group(
@@ -133,9 +149,16 @@ class _SaveJob:
     def __init__(
         self, make_writer: Callable[[], RecordWriter], table: table_lib.Table
     ) -> None:
+        self.table = table
         self._make_writer = make_writer
-        self._table = table
         self._writer: RecordWriter | None = None
+
+    @property
+    def writer(self) -> RecordWriter:
+        if self._writer is None:
+            msg = f"No save of table {self.table.name!r} has begun."
+            raise RuntimeError(msg)
+        return self._writer
 
     def begin(self) -> np.bool_:
         self._writer = self._make_writer()
@@ -147,19 +170,16 @@ class _SaveJob:
             self._checked(lambda writer: writer.write(records))
         return np.bool_(len(records.keys) > 0)
 
-    def finish(self, *header: Any) -> np.bool_:
-        described = to_header(self._table, header)
-        self._checked(lambda writer: writer.finish(described))
+    def describe(self, *header: Any) -> np.bool_:
+        described = to_header(self.table, header)
+        self._checked(lambda writer: writer.describe(described))
         return np.bool_(1)
 
     def _checked(self, step: Callable[[RecordWriter], None]) -> None:
-        if self._writer is None:
-            msg = f"No save of table {self._table.name!r} has begun."
-            raise RuntimeError(msg)
         try:
-            step(self._writer)
+            step(self.writer)
         except BaseException:
-            self._writer.discard()
+            self.writer.discard()
             raise
 
 

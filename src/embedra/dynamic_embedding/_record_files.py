@@ -14,7 +14,7 @@ import base64
 import contextlib
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,8 @@ class RecordFiles:
         self.count = -1
         self._sums: dict[str, int] = {}
         self._pending: list[bytes] = []
+        self._save: str | None = None
+        self._files_of_save: list[str] = []
         path = file_path(prefix, HEADER_SUFFIX)
         if path.exists():
             self._read_header(path)
@@ -76,6 +78,30 @@ class RecordFiles:
         self.count = fields["records"]
         self._sums = fields["crc32"]
         self._pending = [base64.b64decode(text) for text in fields["pending"]]
+        self._save = fields.get("save")
+        self._files_of_save = fields.get("files", [])
+
+    def check_same_save(self, others: Sequence["RecordFiles"]) -> None:
+        """Raises if one that was saved together with this was saved again.
+
+        Args:
+            others: All that are loaded.
+
+        Raises:
+            ValueError: If a file of the save is of another save.
+        """
+        for other in others:
+            is_sibling = (
+                other.prefix.parent == self.prefix.parent
+                and other.prefix.name in self._files_of_save
+            )
+            if is_sibling and other._save != self._save:
+                msg = (
+                    f"{self.prefix}-* and {other.prefix}-* are of two saves: "
+                    "one of them is from a save that was interrupted. Nothing "
+                    "was loaded."
+                )
+                raise ValueError(msg)
 
     def pending(self, dim: int) -> tuple[Any, Any]:
         """Returns keys and gradients accumulated for a step still to come.

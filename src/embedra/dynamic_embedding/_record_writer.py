@@ -5,6 +5,7 @@ import json
 import os
 import uuid
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,9 +30,9 @@ _TEMPORARY = ".writing-"
 class RecordWriter:
     """Writes records to the files of one prefix.
 
-    The files are whole or absent: all go to temporary names first. The header
-    is renamed before the others, so that a mixture, should the process end in
-    between, is found by its checksums.
+    The files are whole or absent: all go to temporary names first. They get
+    their own by `finish_save`, the header before the others, so that a mixture,
+    should the process end in between, is found by its checksums.
 
     Args:
         prefix: Beginning of the paths.
@@ -48,6 +49,7 @@ class RecordWriter:
         self._ending = f"{_TEMPORARY}{uuid.uuid4().hex}"
         self._count = 0
         self._sums = dict.fromkeys(SUFFIXES, 0)
+        self._fields: dict[str, Any] = {}
         prefix.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(prefix)
         self._appended_to: RecordFiles | None = None
@@ -74,12 +76,12 @@ class RecordWriter:
         for name, column in columns.items():
             self._add(name, np.ascontiguousarray(column).tobytes())
 
-    def finish(
+    def describe(
         self,
         header: table_lib.TableHeader,
         pending: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
     ) -> None:
-        """Gives the files their names.
+        """Says what was written; `finish_save` is to follow.
 
         Args:
             header: What the table is.
@@ -90,7 +92,7 @@ class RecordWriter:
         """
         if self._appended_to is not None:
             self._check_appended(self._appended_to, header)
-        fields = {
+        self._fields = {
             "format": FORMAT,
             "records": self._count,
             "crc32": self._sums,
@@ -102,14 +104,25 @@ class RecordWriter:
             ],
             "table": json.loads(header.to_json()),
         }
-        suffixes = [HEADER_SUFFIX, *SUFFIXES.values()]
+
+    def write_header(self, save: str, names: Sequence[str]) -> None:
+        """Writes the last file, and waits until all are on disk.
+
+        Args:
+            save: What the save is known by.
+            names: Beginnings of the names of all files of the save.
+        """
+        fields = {**self._fields, "save": save, "files": list(names)}
         self._files[HEADER_SUFFIX] = self._temporary(HEADER_SUFFIX).open("wb")
         self._files[HEADER_SUFFIX].write(json.dumps(fields).encode())
         for file in self._files.values():
             file.flush()
             os.fsync(file.fileno())
             file.close()
-        for suffix in suffixes:
+
+    def rename(self) -> None:
+        """Gives the files their names."""
+        for suffix in (HEADER_SUFFIX, *SUFFIXES.values()):
             self._temporary(suffix).replace(file_path(self.prefix, suffix))
         _sync_folder(self.prefix.parent)
 
@@ -146,6 +159,23 @@ class RecordWriter:
                     f"{header.name!r}. Save to another folder."
                 )
                 raise ValueError(msg)
+
+
+def finish_save(writers: Sequence[RecordWriter]) -> None:
+    """Gives all files of a save their names, once all are on disk.
+
+    Each header names the save and its files: those of a save that ended in
+    between do not agree.
+
+    Args:
+        writers: One for each table, each told what it wrote.
+    """
+    save = uuid.uuid4().hex
+    names = [writer.prefix.name for writer in writers]
+    for writer in writers:
+        writer.write_header(save, names)
+    for writer in writers:
+        writer.rename()
 
 
 def _checked_for_appending(prefix: Path) -> RecordFiles:
