@@ -1,8 +1,8 @@
 """Dynamic embeddings for TensorFlow and Keras.
 
 Importing this package loads the op library and changes nothing in TensorFlow
-or Keras. `embedra.models`, `embedra.data` and `embedra.cli` are imported when
-asked for.
+or Keras. `embedra.models`, `embedra.saved_model`, `embedra.dynamic_embedding`,
+`embedra.data` and `embedra.cli` are imported when asked for.
 """
 
 from importlib.metadata import version as _version

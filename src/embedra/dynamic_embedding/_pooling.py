@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from embedra import _ops
-from embedra.lookup import Bags
+from embedra import _ops, table as table_lib
+from embedra.lookup import Bags, combine as combine_rows
 
 from ._lookup import clip_rows, is_training, longest, rows_of_keys
 from ._trainable import TrainableWrapper
@@ -35,7 +35,8 @@ def pool(
     """
     variable = trainable.params
     max_norm = longest(trainable, max_norm)
-    if max_norm is None and len(variable.tables) == 1:
+    in_place = table_lib.current_stand_in() is None
+    if max_norm is None and len(variable.tables) == 1 and in_place:
         pooled = _pooled_by_table(trainable, bags, combiner)
     else:
         rows = tf.cast(rows_of_keys(trainable, bags.ids), tf.float32)
@@ -78,24 +79,7 @@ def combine(rows: tf.Tensor, bags: Bags, combiner: str) -> tf.Tensor:
     Returns:
         `float32`, shape `(bags, dim)`.
     """
-    bag_of = tf.ragged.row_splits_to_segment_ids(
-        bags.row_splits, out_type=tf.int64
-    )
-    count = tf.size(bags.row_splits, out_type=tf.int64) - 1
-
-    def total(values: tf.Tensor) -> tf.Tensor:
-        return tf.math.unsorted_segment_sum(values, bag_of, count)
-
-    weights = weights_or_ones(bags)[:, tf.newaxis]
-    sums = total(rows * weights)
-    if combiner == "sum":
-        return sums
-    if combiner == "mean":
-        return tf.math.divide_no_nan(sums, total(weights))
-    squares = total(weights**2)
-    # The root has no gradient at 0, where there is nothing to divide.
-    divisors = tf.sqrt(tf.where(squares > 0, squares, 1.0))
-    return sums / divisors
+    return combine_rows(rows, bags.row_splits, bags.weights, combiner)
 
 
 def fill_empty(bags: Bags, key: tf.Tensor) -> Bags:
@@ -136,14 +120,3 @@ def has_weights(bags: Bags) -> bool:
         bags: The bags.
     """
     return bool(bags.weights.shape[0] != 0)
-
-
-def weights_or_ones(bags: Bags) -> tf.Tensor:
-    """Returns a weight for each id, 1 where none were given.
-
-    Args:
-        bags: The bags.
-    """
-    if has_weights(bags):
-        return bags.weights
-    return tf.ones(tf.shape(bags.ids))

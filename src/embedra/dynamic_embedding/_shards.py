@@ -68,6 +68,9 @@ class ShardedTables:
         Returns:
             Rows, shape `keys.shape + (dim,)`.
         """
+        stand_in = table_lib.current_stand_in()
+        if stand_in is not None:
+            return stand_in.read(self.tables, keys, None)[0]
         if len(self.tables) == 1:
             table = self.tables[0]
             if insert:
@@ -124,6 +127,9 @@ class ShardedTables:
         Returns:
             Rows, shape `keys.shape + (dim,)`, and which keys are there.
         """
+        stand_in = table_lib.current_stand_in()
+        if stand_in is not None:
+            return stand_in.read(self.tables, keys, None)
 
         def look_up(shard: int, part: tf.Tensor) -> tuple[Any, ...]:
             table = self.tables[shard]

@@ -7,4 +7,5 @@ from ._bags import (
     to_bags as to_bags,
     without_padding as without_padding,
 )
+from ._combine import combine as combine
 from ._reader import RowReader as RowReader

@@ -8,6 +8,8 @@ import tensorflow as tf
 from embedra import _ops, table as table_lib
 from embedra.optimizers import TableVariable
 
+from ._combine import combine
+
 
 class RowReader:
     """Looks up keys so that tapes record it for the table's variable.
@@ -41,7 +43,9 @@ class RowReader:
             Keys, `int64`.
         """
         keys = table_lib.to_keys(ids, f"Layer {self._table.name!r}")
-        return self._table.create_missing(keys) if insert else keys
+        if insert and table_lib.current_stand_in() is None:
+            return self._table.create_missing(keys)
+        return keys
 
     def rows(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
         """Reads rows.
@@ -54,6 +58,9 @@ class RowReader:
         Returns:
             Rows of the table's dtype, shape `keys.shape + (dim,)`.
         """
+        stand_in = table_lib.current_stand_in()
+        if stand_in is not None:
+            return stand_in.read([self._table], keys, self._default)[0]
         return self._run(self._rows, keys, insert)
 
     def pooled(
@@ -76,6 +83,9 @@ class RowReader:
         Returns:
             `float32`, shape `(bags, dim)`.
         """
+        if table_lib.current_stand_in() is not None:
+            rows = tf.cast(self.rows(keys, insert), tf.float32)
+            return combine(rows, row_splits, weights, combiner)
 
         def look_up(
             handle: tf.Tensor,

@@ -27,6 +27,7 @@ from ._lists import (
     remove_from_tables as remove_from_tables,
     table_sizes as table_sizes,
 )
+from ._prefix_writer import PrefixWriter as PrefixWriter
 from ._records import (
     Records as Records,
     Slot as Slot,
@@ -38,6 +39,11 @@ from ._registration import (
     restore_of as restore_of,
 )
 from ._restore import replace_state as replace_state
+from ._stand_in import (
+    StandIn as StandIn,
+    current_stand_in as current_stand_in,
+    reading_from as reading_from,
+)
 from ._state import (
     TableHeader as TableHeader,
     check_fits as check_fits,

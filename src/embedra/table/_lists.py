@@ -14,6 +14,7 @@ from embedra import _ops
 
 from ._arguments import checked_rows
 from ._scalars import number
+from ._stand_in import current_stand_in
 from ._table import Table
 
 
@@ -45,6 +46,12 @@ def lookup_tables(
         [(1, 2), (1, 2, 3)]
     """
     keys = _keys_of(tables, keys)
+    stand_in = current_stand_in()
+    if stand_in is not None:
+        return [
+            stand_in.read([table], part, default)[0]
+            for table, part in zip(tables, keys, strict=True)
+        ]
     rows: list[Any] = [None] * len(tables)
     for dtype, where in _by_dtype(tables).items():
         if insert:

@@ -1,0 +1,5 @@
+"""SavedModels that load wherever TensorFlow is."""
+
+from ._export import Exported as Exported, export as export
+from ._stock_ops import StockOpsError as StockOpsError
+from ._table_files import WrittenTable as WrittenTable

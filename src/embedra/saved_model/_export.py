@@ -1,0 +1,252 @@
+"""export: writes a SavedModel for serving."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from embedra import table as table_lib
+
+from ._folders import (
+    add_extra,
+    appearing,
+    checked_extra,
+    final_folder,
+    make_text,
+)
+from ._signatures import Endpoint, endpoints_of
+from ._stock_ops import StockOpsError, check_ops, resources_of, variables_of
+from ._stock_table import StockTables
+from ._storage import QUANTIZATIONS
+from ._table_files import WrittenTable, copy_variables, write_table
+
+
+REPORT = "embedra.json"
+_TABLES = "embedra_tables"
+_FINGERPRINT = "fingerprint.pb"
+
+
+@dataclasses.dataclass(frozen=True)
+class Exported:
+    """What an export wrote.
+
+    Attributes:
+        path: The SavedModel's folder.
+        tables: Its tables; none with `native_ops`.
+        quantize: How rows are stored.
+    """
+
+    path: str
+    tables: tuple[WrittenTable, ...]
+    quantize: str | None
+
+    def to_json(self) -> str:
+        """Returns all but the path as JSON."""
+        tables = [table._asdict() for table in self.tables]
+        return json.dumps(
+            {"quantize": self.quantize, "tables": tables}, indent=2
+        )
+
+
+def export(
+    model: Any,
+    export_dir: Any,
+    *,
+    signature: Any = None,
+    native_ops: bool = False,
+    quantize: str | None = None,
+    assets_extra: Mapping[str, Any] | Sequence[Any] | None = None,
+    as_text: bool = False,
+    versioned: bool = False,
+    overwrite: bool = False,
+) -> Exported:
+    """Writes a SavedModel of a model for serving, without optimizer state.
+
+    By default it has TensorFlow's own ops alone, and loads where Embedra is not
+    installed: with `tf.saved_model.load`, in TensorFlow Serving, and by the C
+    API. Its tables can only be read. Ids that they lack read as they do in the
+    process that exports: as the layer's `inference_default`, of which the
+    default is the row that an id would start with.
+
+    The loaded object has a function for each signature, `serve` for the default
+    one, which takes and gives what the model does. The signatures themselves
+    take and give tensors by name: an input is called by its key in a dict,
+    elsewhere by its name. Ragged inputs are `NAME_values` and
+    `NAME_row_splits`, sparse ones `NAME_values`, `NAME_indices` and
+    `NAME_dense_shape`. Outputs are called by their key in a dict, elsewhere
+    `output_0` and so on. Signatures of requests are free in their batch size.
+
+    Rows are in files of variables, never in the graph, and are copied there in
+    chunks. Files are written under a temporary name, which is changed at the
+    end.
+
+    Args:
+        model: A Keras model, or a function of tensors.
+        export_dir: The folder to write. It must be new or empty.
+        signature: What is served.
+
+            * None: the model, with inputs as it was built with. A model that
+              is a subclass does not tell what they are.
+            * A structure of specs (`tf.TensorSpec`, `tf.RaggedTensorSpec`,
+              `tf.SparseTensorSpec`, `keras.Input`): the model, with such
+              inputs; or a function of no arguments that returns it.
+            * A dict of several by name, each None or a structure of specs as
+              above, a `tf.function` with an `input_signature`, or a tuple of
+              a function and the specs of its arguments. The one that clients
+              use by default is "serving_default".
+        native_ops: Whether to export as `model.export` does: with Embedra's
+            ops, and tables that can be trained further. It loads where
+            `embedra` has been imported.
+        quantize: "float16" or "int8" (with a scale for each row) to store rows
+            smaller; see `Exported.tables` for the error.
+        assets_extra: Files to copy to the folder `assets.extra`: a list, or a
+            dict from names there.
+        as_text: Whether the graph is written as text, `saved_model.pbtxt`.
+        versioned: Whether to write into a new folder in `export_dir`, named by
+            the time in seconds, as TensorFlow Serving looks for it.
+        overwrite: Whether to replace a SavedModel that is there.
+
+    Returns:
+        Where it was written, and which tables with how many keys.
+
+    Raises:
+        FileExistsError: If something is there.
+        FileNotFoundError: If one of `assets_extra` is not there.
+        StockOpsError: If the model does more with a table than look up.
+        ValueError: If an argument is out of range, or inputs are unknown.
+
+    Example:
+        >>> import keras, tempfile
+        >>> from embedra.layers import Embedding
+        >>> ids = keras.Input((), dtype="int64", name="user")
+        >>> rows = Embedding(4, name="users")(ids)
+        >>> model = keras.Model(ids, keras.layers.Dense(1)(rows))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     exported = export(model, folder, versioned=True)
+        ...     loaded = tf.saved_model.load(exported.path)
+        >>> exported.tables[0].keys
+        0
+        >>> loaded.serve(tf.constant([7, 8], tf.int64)).shape
+        TensorShape([2, 1])
+    """
+    _check_quantize(quantize, native_ops=native_ops)
+    extra = checked_extra(assets_extra)
+    folder = final_folder(export_dir, versioned=versioned, overwrite=overwrite)
+    endpoints = None
+    if not native_ops or signature is not None:
+        endpoints = endpoints_of(model, signature)
+    with appearing(folder) as temporary:
+        tables: tuple[WrittenTable, ...] = ()
+        if native_ops:
+            _export_native(model, endpoints, temporary)
+        else:
+            tables = _export_stock(model, endpoints or [], quantize, temporary)
+        exported = Exported(folder, tables, quantize)
+        texts = {} if native_ops else {REPORT: exported.to_json()}
+        add_extra(temporary, extra, texts)
+        if as_text:
+            make_text(temporary)
+    return exported
+
+
+def _check_quantize(quantize: Any, *, native_ops: bool) -> None:
+    if quantize not in QUANTIZATIONS:
+        msg = (
+            f"`quantize` must be one of {QUANTIZATIONS}. Received: {quantize!r}"
+        )
+        raise ValueError(msg)
+    if quantize is not None and native_ops:
+        msg = (
+            "Tables that are exported with native_ops=True keep their dtype. "
+            "Leave out `quantize`."
+        )
+        raise ValueError(msg)
+
+
+def _export_native(
+    model: Any, endpoints: list[Endpoint] | None, folder: str
+) -> None:
+    if not isinstance(model, keras.Model):
+        msg = (
+            "native_ops=True exports Keras models. Received: "
+            f"{type(model).__name__}."
+        )
+        raise ValueError(msg)
+    if endpoints is None:
+        model.export(folder, verbose=False)
+        return
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    for endpoint in endpoints:
+        archive.add_endpoint(
+            endpoint.name, endpoint.function, list(endpoint.arguments)
+        )
+    archive.write_out(folder, verbose=False)
+
+
+def _export_stock(
+    model: Any,
+    endpoints: list[Endpoint],
+    quantize: str | None,
+    folder: str,
+) -> tuple[WrittenTable, ...]:
+    stock = StockTables(quantize)
+    root = tf.Module()
+    signatures = {}
+    # As Keras itself does not change the control flow of its models.
+    autograph = not isinstance(model, keras.Model | keras.layers.Layer)
+    with table_lib.reading_from(stock):
+        for endpoint in endpoints:
+            try:
+                function, signature = endpoint.trace(autograph)
+            except Exception:
+                # Keras and AutoGraph make other errors of it.
+                if stock.refusal is not None:
+                    raise stock.refusal from None
+                raise
+            check_ops(signature, endpoint.name)
+            signatures[endpoint.name] = signature
+            setattr(root, endpoint.attribute, function)
+    root.embedra_tables = stock.made
+    root.embedra_variables = variables_of(signatures.values(), stock.made)
+    root.embedra_resources = resources_of(model)
+    try:
+        tf.saved_model.save(root, folder, signatures=signatures)
+    except (AssertionError, KeyError) as error:
+        msg = (
+            "The model uses a resource that it does not own, such as a hash "
+            "table that is in no layer or module. Make it an attribute of the "
+            f"model. TensorFlow says: {error}"
+        )
+        raise StockOpsError(msg) from error
+    return _write_tables(stock, folder)
+
+
+def _write_tables(stock: StockTables, folder: str) -> tuple[WrittenTable, ...]:
+    """Writes the variables once more, with the records of tables."""
+    saved = os.path.join(folder, "variables")
+    parts = os.path.join(folder, "parts")
+    merged = os.path.join(folder, "merged")
+    paths = [f"{_TABLES}/{i}" for i in range(len(stock.made))]
+    tf.io.gfile.makedirs(parts)
+    with table_lib.PrefixWriter(os.path.join(parts, "part")) as writer:
+        copy_variables(os.path.join(saved, "variables"), paths, writer)
+        tables = [
+            write_table(table, path, writer)
+            for table, path in zip(stock.made, paths, strict=True)
+        ]
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=writer.prefixes,
+        destination_prefix=os.path.join(merged, "variables"),
+        delete_old_dirs=False,
+    )
+    for done in (saved, parts):
+        tf.io.gfile.rmtree(done)
+    tf.io.gfile.rename(merged, saved)
+    # It has a hash of the files that were replaced.
+    tf.io.gfile.remove(os.path.join(folder, _FINGERPRINT))
+    return tuple(tables)

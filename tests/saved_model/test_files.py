@@ -1,0 +1,301 @@
+"""What an export writes, and that it is there whole or not at all."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from embedra.layers import Embedding
+from embedra.saved_model import _export, export
+
+
+SPEC = tf.TensorSpec([None], tf.int64)
+IDS = np.arange(50)
+
+
+def served(path, ids):
+    # What is loaded goes with its variables.
+    loaded = tf.saved_model.load(path)
+    return loaded.serve(ids)
+
+
+@pytest.fixture
+def layer():
+    made = Embedding(8, name="table", embeddings_initializer="random_normal")
+    made(IDS, training=True)
+    return made
+
+
+@pytest.fixture
+def model(layer):
+    ids = keras.Input((), dtype="int64", name="id")
+    made = keras.Model(ids, keras.layers.Dense(1)(layer(ids)))
+    made.compile("adam", "mse")
+    made.fit(IDS, np.ones(50), verbose=0)
+    return made
+
+
+def test_result_and_report_name_the_tables(layer, tmp_path):
+    exported = export(layer, tmp_path / "model", signature=SPEC)
+    assert exported.path == str(tmp_path / "model")
+    [table] = exported.tables
+    assert (table.name, table.keys, table.dim) == ("table", 50, 8)
+    assert (table.dtype, table.max_error) == ("float32", 0.0)
+    # 50 rows, one of zeros, and a hash table.
+    assert table.bytes == 51 * 32 + 128 * 12
+    report = Path(exported.path, "assets.extra", "embedra.json").read_text()
+    assert json.loads(report) == {"quantize": None, "tables": [table._asdict()]}
+
+
+def test_no_optimizer_state(model, tmp_path):
+    path = export(model, tmp_path / "model").path
+    names = tf.train.list_variables(f"{path}/variables/variables")
+    shapes = sorted(shape for name, shape in names if "VARIABLE" in name)
+    assert shapes == [[1], [8, 1], [51, 8]]
+
+
+@pytest.mark.parametrize(
+    ("quantize", "size", "limit"),
+    [("float16", 16, 2**-10), ("int8", 12, 0.005)],
+)
+def test_quantized_rows(quantize, size, limit, layer, tmp_path):
+    exported = export(
+        layer, tmp_path / "model", signature=SPEC, quantize=quantize
+    )
+    [table] = exported.tables
+    assert table.dtype == quantize
+    assert table.bytes == 51 * size + 128 * 12
+    rows = layer(IDS, training=False).numpy()
+    most = np.abs(rows).max(axis=1, keepdims=True)
+    loaded = tf.saved_model.load(exported.path)
+    errors = np.abs(rows - loaded.serve(tf.constant(IDS)))
+    assert np.all(errors <= limit * most)
+    np.testing.assert_allclose(errors.max(), table.max_error, rtol=1e-3)
+    # The row of zeros has no error, and counts.
+    rms = np.sqrt(np.square(errors).sum() / (51 * 8))
+    np.testing.assert_allclose(rms, table.rms_error, rtol=1e-3)
+    assert 0 < table.rms_error < table.max_error
+    # New ids start as ever.
+    new = tf.constant([10**9], tf.int64)
+    np.testing.assert_array_equal(loaded.serve(new), layer(new, training=False))
+
+
+def test_float16_keeps_numbers_finite(tmp_path):
+    layer = Embedding(2)
+    layer.table.assign([1], [[1e9, -1e9]])
+    exported = export(
+        layer, tmp_path / "model", signature=SPEC, quantize="float16"
+    )
+    rows = served(exported.path, tf.constant([1], tf.int64))
+    np.testing.assert_array_equal(rows, [[65504.0, -65504.0]])
+    assert exported.tables[0].max_error == np.float32(1e9) - np.float32(65504)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_int8_of_narrow_tables(dtype, tmp_path):
+    layer = Embedding(4, dtype=dtype)
+    layer(IDS, training=True)
+    exported = export(
+        layer, tmp_path / "model", signature=SPEC, quantize="int8"
+    )
+    rows = served(exported.path, tf.constant(IDS))
+    assert rows.dtype == dtype
+    expected = layer(IDS, training=False)
+    np.testing.assert_allclose(
+        tf.cast(rows, tf.float32), tf.cast(expected, tf.float32), atol=1e-3
+    )
+
+
+def test_records_in_many_chunks(tmp_path, monkeypatch):
+    monkeypatch.setattr("embedra.saved_model._table_files._CHUNK_BYTES", 256)
+    layer = Embedding(4, embeddings_initializer="random_normal")
+    layer(np.arange(500), training=True)
+    path = export(layer, tmp_path / "model", signature=SPEC).path
+    ids = tf.range(600, dtype=tf.int64)
+    np.testing.assert_array_equal(served(path, ids), layer(ids, training=False))
+
+
+def test_records_that_come_and_go_meanwhile(tmp_path, monkeypatch):
+    layer = Embedding(4, embeddings_initializer="random_normal")
+    layer(np.arange(500), training=True)
+    kept = np.arange(100, 500)
+    expected = layer(kept, training=False)
+    write = _export.write_table
+
+    def change_and_write(table, *arguments):
+        # After the size was taken, which slices are numbered by.
+        size = table.tables[0].size
+        monkeypatch.setattr(table.tables[0], "size", lambda: taken)
+        taken = int(size())
+        layer.table.remove(np.arange(100))
+        return write(table, *arguments)
+
+    monkeypatch.setattr(_export, "write_table", change_and_write)
+    exported = export(layer, tmp_path / "model", signature=SPEC)
+    assert exported.tables[0].keys == 400
+    loaded = tf.saved_model.load(exported.path)
+    np.testing.assert_array_equal(loaded.serve(tf.constant(kept)), expected)
+
+
+def test_text(layer, tmp_path):
+    path = export(layer, tmp_path / "model", signature=SPEC, as_text=True).path
+    assert not Path(path, "saved_model.pb").exists()
+    assert "serving_default" in Path(path, "saved_model.pbtxt").read_text()
+    rows = served(path, tf.constant(IDS))
+    np.testing.assert_array_equal(rows, layer(IDS, training=False))
+
+
+@pytest.mark.parametrize("native_ops", [False, True])
+def test_extra_assets(native_ops, model, tmp_path):
+    (tmp_path / "warmup").write_text("requests")
+    (tmp_path / "notes").write_text("notes")
+    path = export(
+        model,
+        tmp_path / "model",
+        native_ops=native_ops,
+        assets_extra={
+            "tf_serving_warmup_requests": tmp_path / "warmup",
+            "more/notes.txt": str(tmp_path / "notes"),
+        },
+    ).path
+    extra = Path(path, "assets.extra")
+    assert (extra / "tf_serving_warmup_requests").read_text() == "requests"
+    assert (extra / "more" / "notes.txt").read_text() == "notes"
+    assert (extra / "embedra.json").exists() == (not native_ops)
+    listed = export(
+        model, tmp_path / "listed", assets_extra=[tmp_path / "notes"]
+    )
+    assert Path(listed.path, "assets.extra", "notes").is_file()
+
+
+def test_native_ops_keep_tables_that_train(model, tmp_path):
+    exported = export(model, tmp_path / "model", native_ops=True)
+    assert exported.tables == ()
+    ids = tf.constant(IDS)
+    expected = model(ids, training=False)
+    loaded = tf.saved_model.load(exported.path)
+    np.testing.assert_allclose(loaded.serve(ids), expected, atol=1e-6)
+    signed = export(model, tmp_path / "signed", native_ops=True, signature=SPEC)
+    loaded = tf.saved_model.load(signed.path)
+    np.testing.assert_allclose(loaded.serving_default(ids), expected, atol=1e-6)
+
+
+def test_versions(layer, tmp_path):
+    first, second = (
+        export(layer, tmp_path, signature=SPEC, versioned=True).path
+        for _ in range(2)
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        Path(first).name,
+        Path(second).name,
+    ]
+    assert int(Path(second).name) > int(Path(first).name) > 1_600_000_000
+
+
+def test_empty_folders_are_filled(layer, tmp_path):
+    export(layer, tmp_path, signature=SPEC)
+    assert (tmp_path / "saved_model.pb").is_file()
+
+
+def test_what_is_there_is_kept(layer, tmp_path):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "mine").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(FileExistsError, match="other files"):
+            export(layer, kept, signature=SPEC, overwrite=overwrite)
+    for versioned in (False, True):
+        with pytest.raises(FileExistsError, match="a file"):
+            export(layer, kept / "mine", signature=SPEC, versioned=versioned)
+    assert [path.name for path in kept.iterdir()] == ["mine"]
+    model = tmp_path / "model"
+    export(layer, model, signature=SPEC)
+    with pytest.raises(FileExistsError, match="a SavedModel"):
+        export(layer, model, signature=SPEC)
+    layer.table.assign([3], np.ones((1, 8)))
+    export(layer, model, signature=SPEC, overwrite=True)
+    rows = served(str(model), tf.constant([3], tf.int64))
+    np.testing.assert_array_equal(rows, np.ones((1, 8)))
+    assert {path.name for path in tmp_path.iterdir()} == {"kept", "model"}
+
+
+def test_failures_leave_nothing_behind(layer, tmp_path, monkeypatch):
+    model = tmp_path / "model"
+    before = export(layer, model, signature=SPEC).path
+
+    def fail(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_export, "write_table", fail)
+    for folder, overwrite in ((model, True), (tmp_path / "new", False)):
+        with pytest.raises(KeyboardInterrupt):
+            export(layer, folder, signature=SPEC, overwrite=overwrite)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    rows = served(before, tf.constant(IDS))
+    np.testing.assert_array_equal(rows, layer(IDS, training=False))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"quantize": "int4"}, ValueError, "must be one of"),
+        (
+            {"quantize": "int8", "native_ops": True},
+            ValueError,
+            "keep their dtype",
+        ),
+        ({"signature": {}}, ValueError, "empty dict"),
+        ({"signature": "ids"}, TypeError, "are described by"),
+        ({"signature": {"a b": (lambda x: x, SPEC)}}, ValueError, "identifier"),
+        ({"signature": {"f": lambda x: x}}, ValueError, "are unknown"),
+        (
+            {"signature": [tf.TensorSpec([None], tf.int64, "a")] * 2},
+            ValueError,
+            "different names",
+        ),
+        ({"assets_extra": ["nowhere"]}, FileNotFoundError, "nowhere"),
+        ({"assets_extra": {"../x": __file__}}, ValueError, "below the folder"),
+        ({"assets_extra": [__file__] * 2}, ValueError, "same name"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(options, error, message, model, tmp_path):
+    with pytest.raises(error, match=message):
+        export(model, tmp_path / "model", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_inputs_ask_for_a_signature(layer, tmp_path):
+    class Subclass(keras.Model):
+        def call(self, ids):
+            return layer(ids)
+
+    with pytest.raises(ValueError, match="Pass `signature`"):
+        export(Subclass(), tmp_path / "model")
+    with pytest.raises(ValueError, match="are unknown"):
+        export(lambda ids: ids, tmp_path / "model")
+
+
+def test_resources_that_are_in_no_model(layer, tmp_path):
+    words = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            tf.constant(["a"]), tf.constant([1], tf.int64)
+        ),
+        0,
+    )
+
+    def rows(text):
+        return layer(words.lookup(text), training=False)
+
+    signature = {"serving_default": (rows, tf.TensorSpec([None], tf.string))}
+    with pytest.raises(ValueError, match="does not own"):
+        export(rows, tmp_path / "model", signature=signature)
+    # A module has what it uses.
+    module = tf.Module()
+    module.words, module.layer = words, layer
+    path = export(module, tmp_path / "model", signature=signature).path
+    rows = served(path, tf.constant(["a", "b"]))
+    np.testing.assert_allclose(rows, layer(np.array([1, 0]), training=False))
