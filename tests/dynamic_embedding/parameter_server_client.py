@@ -10,6 +10,8 @@ import tensorflow as tf
 import embedra.dynamic_embedding as de
 
 
+v1 = tf.compat.v1
+
 DEVICES = ["/job:ps/task:0", "/job:ps/task:1"]
 IDS = [1, -2, 3, 4, 5, 5]
 
@@ -58,7 +60,6 @@ def eager(cluster):
 def graph(cluster):
     """Two clients with graphs of their own have one table."""
     target = "grpc://" + cluster["ps"][0]
-    v1 = tf.compat.v1
     for client in range(2):
         with tf.Graph().as_default():
             variable = de.Variable(
@@ -74,6 +75,39 @@ def graph(cluster):
                 assert found == 2 * (client + 1), found
 
 
+def monitored(cluster):
+    """Trains and restricts in a monitored session; so does a local table."""
+    results = []
+    for target, devices in (
+        ("grpc://" + cluster["ps"][0], DEVICES),
+        ("", None),
+    ):
+        with tf.Graph().as_default(), v1.device(devices and devices[0]):
+            variable = de.Variable(
+                dim=3,
+                name="of_monitored",
+                initializer=0.5,
+                devices=devices,
+                restrict_policy=de.FrequencyRestrictPolicy,
+            )
+            rows = de.embedding_lookup(variable, tf.constant(IDS, tf.int64))
+            optimizer = de.DynamicEmbeddingOptimizer(
+                v1.train.AdamOptimizer(0.1)
+            )
+            step = v1.train.get_or_create_global_step()
+            train_op = optimizer.minimize(tf.reduce_sum(rows**2), step)
+            found = variable.lookup(IDS)
+            size, removed = variable.size(), variable.restrict(2)
+            with v1.train.MonitoredTrainingSession(target) as session:
+                for _ in range(3):
+                    session.run(train_op)
+                results.append(session.run(found))
+                assert len(session.run(removed)) == 3
+                assert session.run(size) == 2
+    np.testing.assert_allclose(*results, rtol=1e-6)
+
+
 if __name__ == "__main__":
-    {"eager": eager, "graph": graph}[sys.argv[2]](json.loads(sys.argv[1]))
+    modes = {"eager": eager, "graph": graph, "monitored": monitored}
+    modes[sys.argv[2]](json.loads(sys.argv[1]))
     print("passed")

@@ -56,7 +56,7 @@ def cluster(tmp_path_factory):
 
 
 @pytest.mark.multiprocess
-@pytest.mark.parametrize("mode", ["eager", "graph"])
+@pytest.mark.parametrize("mode", ["eager", "graph", "monitored"])
 def test_tables_on_servers(cluster, mode):
     done = subprocess.run(
         [

@@ -76,9 +76,8 @@ class RestrictPolicy:
             raise NotImplementedError(msg)
         trigger = num_reserved if trigger is None else trigger
         _check_counts(num_reserved, trigger)
-        sizes = tf.stack(
-            _ops.table_size([t.resource_handle for t in self.var.tables])
-        )
+        # An op each: the tables may be on different servers.
+        sizes = tf.stack([t.size() for t in self.var.tables])
         bounds = tf.where(
             tf.reduce_sum(sizes) > tf.cast(trigger, tf.int64),
             _shares(tf.cast(num_reserved, tf.int64), sizes),
