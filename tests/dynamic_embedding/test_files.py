@@ -33,6 +33,12 @@ def only_file(folder, ending):
     return path
 
 
+def leave_what_tfra_writes(folder):
+    for path in folder.iterdir():
+        if not path.name.endswith(("-keys", "-values")):
+            path.unlink()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("devices", [1, 3])
 def test_files_hold_everything(tmp_path, devices, dtype):
@@ -149,6 +155,23 @@ def test_c08_a_harmed_file_is_named_and_nothing_is_loaded(
         assert records_of(variable) == before
 
 
+@pytest.mark.parametrize(
+    "header",
+    [None, "", "[]", "{}", '{"format": 1}', '{"format": 1, "table": {}}'],
+)
+def test_c08_a_harmed_header_is_named_and_nothing_is_loaded(tmp_path, header):
+    trained().save_to_file_system(str(tmp_path))
+    path = only_file(tmp_path, "-table.json")
+    path.unlink()
+    if header is not None:
+        path.write_text(header)
+    variable = trained()
+    before = records_of(variable)
+    with pytest.raises((ValueError, FileNotFoundError), match=path.name):
+        variable.load_from_file_system(str(tmp_path))
+    assert records_of(variable) == before
+
+
 def test_c08_a_save_that_fails_leaves_the_previous_one(tmp_path, monkeypatch):
     variable = trained()
     variable.save_to_file_system(str(tmp_path))
@@ -226,7 +249,7 @@ def test_another_width_is_refused_and_both_sides_are_named(tmp_path):
     trained().save_to_file_system(str(tmp_path))
     with pytest.raises(ValueError, match="dim=2 in the file, 4 in the table"):
         empty(dim=4).load_from_file_system(str(tmp_path))
-    only_file(tmp_path, "-table.json").unlink()
+    leave_what_tfra_writes(tmp_path)
     with (
         pytest.warns(UserWarning, match="keys and values only"),
         pytest.raises(ValueError, match=r"-values has 40 bytes"),
@@ -258,7 +281,7 @@ def test_appended_records_follow_those_that_are_there(tmp_path):
 def test_files_that_tfra_wrote_are_not_appended_to(tmp_path):
     variable = trained()
     variable.save_to_file_system(str(tmp_path))
-    only_file(tmp_path, "-table.json").unlink()
+    leave_what_tfra_writes(tmp_path)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(ValueError, match="cannot be appended to"):
         variable.save_to_file_system(str(tmp_path), append_to_file=True)

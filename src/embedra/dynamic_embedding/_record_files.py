@@ -43,7 +43,8 @@ class RecordFiles:
         prefix: Beginning of the paths.
 
     Raises:
-        ValueError: If the header is of a later release.
+        FileNotFoundError: If there are slots, but no header.
+        ValueError: If the header is damaged, or of a later release.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -57,13 +58,21 @@ class RecordFiles:
         path = file_path(prefix, HEADER_SUFFIX)
         if path.exists():
             self._read_header(path)
+        elif file_path(prefix, SUFFIXES["slots"]).exists():
+            msg = (
+                f"There is no {path}, though there are files beside it that "
+                "TFRA does not write. Nothing was loaded."
+            )
+            raise FileNotFoundError(msg)
 
     def _read_header(self, path: Path) -> None:
         try:
             fields = json.loads(path.read_bytes())
             is_known = fields["format"] == FORMAT
-        except (ValueError, KeyError, TypeError) as error:
-            msg = f"{path} is damaged: {error}. Nothing was loaded."
+            if is_known:
+                self._set_header(fields)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            msg = f"{path} is damaged: {error!r}. Nothing was loaded."
             raise ValueError(msg) from error
         if not is_known:
             msg = (
@@ -72,14 +81,16 @@ class RecordFiles:
                 "the file."
             )
             raise ValueError(msg)
+
+    def _set_header(self, fields: dict[str, Any]) -> None:
         self.header = table_lib.TableHeader.from_json(
             json.dumps(fields["table"])
         )
-        self.count = fields["records"]
-        self._sums = fields["crc32"]
+        self.count = int(fields["records"])
+        self._sums = {name: fields["crc32"][name] for name in SUFFIXES}
         self._pending = [base64.b64decode(text) for text in fields["pending"]]
         self._save = fields.get("save")
-        self._files_of_save = fields.get("files", [])
+        self._files_of_save = list(fields.get("files", []))
 
     def check_same_save(self, others: Sequence["RecordFiles"]) -> None:
         """Raises if one that was saved together with this was saved again.
