@@ -15,7 +15,13 @@ with _quiet_start_up():
     import keras as _keras
 
     _check_keras_backend(_keras.config.backend())
-    from . import layers as layers, optimizers as optimizers, table as table
+    from . import (
+        keras as keras,
+        layers as layers,
+        optimizers as optimizers,
+        table as table,
+    )
+    from .keras import wraps as wraps
     from .optimizers import (
         DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,
     )

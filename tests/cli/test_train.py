@@ -86,10 +86,15 @@ def test_best_epoch_by_validation_file_is_kept(invoke, log):
     assert auc_of(result.output, "validation") == pytest.approx(best, abs=2e-4)
 
 
-def test_exported_model_predicts(invoke, log, tmp_path):
+@pytest.mark.parametrize("native_ops", [False, True])
+def test_exported_model_predicts(invoke, log, tmp_path, native_ops):
     export = tmp_path / "export"
-    result = invoke(command(log, "--epochs=1", f"--export={export}"))
+    options = ["--epochs=1", f"--export={export}"]
+    options += ["--native-ops"] if native_ops else []
+    result = invoke(command(log, *options))
     assert result.exit_code == 0, result.output
+    graph = (export / "saved_model.pb").read_bytes()
+    assert (b"EmbedraTable" in graph) == native_ops
     features = {
         "age": tf.constant([1.0, np.nan]),
         "site": tf.constant([1, 2], tf.int64),
@@ -183,6 +188,14 @@ def test_folder_that_cannot_be_made_ends_before_training(invoke, log, option):
     result = invoke(command(log, f"{option}={log}"))
     assert result.exit_code == 1
     assert f"{log}: cannot be written to (File exists)" in result.output
+    assert "epoch" not in result.output
+
+
+def test_exports_replace_saved_models_alone(invoke, log, tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    result = invoke(command(log, f"--export={tmp_path}"))
+    assert result.exit_code == 1
+    assert "has files that are no SavedModel" in result.output
     assert "epoch" not in result.output
 
 

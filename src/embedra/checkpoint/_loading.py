@@ -97,7 +97,7 @@ def load(
     left_alone = _reached(target, without)
     pairs = [
         pair
-        for pair in saved.match(node, target)
+        for pair in saved.match(node, target, without)
         if id(pair.live) not in left_alone
     ]
     by_object = {id(pair.live): pair for pair in pairs}

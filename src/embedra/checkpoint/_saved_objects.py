@@ -5,6 +5,7 @@ Keras keeps the layers of a functional model in a list; there, a layer is found
 by the name that its variables carry, and by place only if that says nothing.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -115,18 +116,23 @@ class SavedObjects:
                     seen.add(child)
                     stack.append(child)
 
-    def match(self, node: int, live: Any) -> list[Pair]:
+    def match(
+        self, node: int, live: Any, without: tuple[str, ...] = ()
+    ) -> list[Pair]:
         """Finds which objects are the state of which.
 
         Args:
             node: Number of an object.
             live: What it is the state of.
+            without: Attributes of it that are left out.
 
         Returns:
             This pair, and all that are found from there.
         """
         pairs: list[Pair] = []
         seen: set[int] = set()
+        # Models whose name may stand before that of a variable.
+        scopes: set[str] = set()
         stack = [Pair(node, live)]
         while stack:
             pair = stack.pop()
@@ -136,13 +142,17 @@ class SavedObjects:
             pairs.append(pair)
             view = tf.train.TrackableView(pair.live)
             here = dict(view.children(pair.live))
+            if pair.live is live:
+                here = {n: c for n, c in here.items() if n not in without}
             saved = self.children(pair.node)
-            for name, child in self._same(saved, here).items():
+            if isinstance(pair.live, keras.Model):
+                scopes.add(_plain(pair.live.name))
+            for name, child in self._same(saved, here, scopes).items():
                 stack.append(Pair(child, here[name]))
         return pairs
 
     def _same(
-        self, saved: dict[str, int], here: dict[str, Any]
+        self, saved: dict[str, int], here: dict[str, Any], scopes: set[str]
     ) -> dict[str, int]:
         """Returns the saved object for each child that has one."""
         found = {}
@@ -153,9 +163,11 @@ class SavedObjects:
         }
         left = dict(saved)
         owners = {
-            name: self._owner(node)
+            name: owner
             for name, node in saved.items()
             if name.isdigit()
+            and (owner := self._owner(node)) is not None
+            and _plain(owner) not in scopes
         }
         for name, layer in layers.items():
             at = next((n for n in left if owners.get(n) == layer.name), None)
@@ -165,7 +177,7 @@ class SavedObjects:
             if name in found or name not in left:
                 continue
             owner = owners.get(name)
-            if name in layers and owner and not _alike(owner, child.name):
+            if name in layers and owner and _plain(owner) != _plain(child.name):
                 continue
             found[name] = left.pop(name)
         return found
@@ -173,12 +185,18 @@ class SavedObjects:
     def _owner(self, node: int) -> str | None:
         """Returns the name of the layer whose variables an object holds."""
         for child in self.children(node).values():
+            saver = self.saver(child)
+            if saver is not None and self.reader.has_tensor(
+                f"{saver[1]}/header"
+            ):
+                header = self.reader.get_tensor(f"{saver[1]}/header")
+                return str(json.loads(header)["name"])
             name = self.full_name(child)
             if "/" in name:
                 return name.split("/", maxsplit=1)[0]
         return None
 
 
-def _alike(one: str, other: str) -> bool:
-    """Whether names differ only in the number that Keras adds to them."""
-    return re.sub(r"_\d+$", "", one) == re.sub(r"_\d+$", "", other)
+def _plain(name: str) -> str:
+    """Returns a name without the number that Keras may have added."""
+    return re.sub(r"_\d+$", "", name)

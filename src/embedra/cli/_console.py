@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from embedra.data import DataError
+from embedra.saved_model import check_free
 
 
 # Without markup: what is printed holds names and values of the user.
@@ -79,5 +80,21 @@ def make_folder(path: Path, option: str) -> None:
         msg = (
             f"{path}: cannot be written to ({error.strerror}). Name a folder "
             f"that can be with {option}."
+        )
+        raise UsageError(msg) from error
+
+
+def check_replaceable(path: Path, option: str) -> None:
+    """Looks whether a SavedModel may go to a folder.
+
+    Raises:
+        UsageError: If there is something else than a SavedModel.
+    """
+    try:
+        check_free(str(path), overwrite=True)
+    except FileExistsError as error:
+        msg = (
+            f"{path}: has files that are no SavedModel. Name a folder that is "
+            f"new or empty with {option}."
         )
         raise UsageError(msg) from error

@@ -226,9 +226,10 @@ def _check_saving(
     )
     return [
         _Check(
-            f"{_TITLES[name]}: loaded in a new process, predictions differ "
+            f"{_TITLES[name]}: loaded in new processes, predictions differ "
             f"by at most {differences[name].keras:.1e} (.keras file) and "
-            f"{differences[name].exported:.1e} (SavedModel).",
+            f"{differences[name].exported:.1e} (SavedModel, in TensorFlow "
+            "without Embedra).",
             max(differences[name].keras, differences[name].exported)
             <= _ROUNDING,
         )

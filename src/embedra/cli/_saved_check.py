@@ -1,12 +1,12 @@
-"""Whether saved models predict the same in a new process.
+"""Whether saved models predict the same in new processes.
 
-The new process runs this module:
+One of them runs this module:
 
     python -m embedra.cli._saved_check DIRECTORY NAME...
 
-It loads the examples, and for each model `NAME.keras` and the SavedModel
-`NAME`, and writes what they predict. It learns nothing else from the process
-that trained.
+It loads the examples, and for each model `NAME.keras`, and writes what they
+predict. Another one loads the SavedModels, `NAME`, and has no Embedra; see
+`_plain_check.py`. They learn nothing else from the process that trained.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from pathlib import Path
 import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from embedra.data import Block, Columns
+from embedra.saved_model import export
 
 
 Array = npt.NDArray[np.float32]
 
 _EXAMPLES = "examples.npz"
 _PREDICTIONS = "predictions.npz"
+_SERVED = "served.npz"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class SavedDifference:
 
     Attributes:
         keras: For the `.keras` file.
-        exported: For the SavedModel.
+        exported: For the SavedModel, where Embedra is not imported.
     """
 
     keras: float
@@ -50,7 +51,7 @@ def save_and_compare(
     examples: Block,
     columns: Columns,
 ) -> dict[str, SavedDifference]:
-    """Saves models both ways and compares predictions of a new process.
+    """Saves models both ways and compares predictions of new processes.
 
     Args:
         directory: Where the files go.
@@ -62,24 +63,38 @@ def save_and_compare(
         The largest difference for each model.
 
     Raises:
-        RuntimeError: If the new process fails; carries what it printed.
+        RuntimeError: If a new process fails; carries what it printed.
     """
     features = features_of(examples, columns)
     np.savez(directory / _EXAMPLES, allow_pickle=False, **features)
     for name, model in models.items():
         model.save(directory / f"{name}.keras")
-        model.export(str(directory / name), verbose=False)
-    module = "embedra.cli._saved_check"
-    command = [sys.executable, "-m", module, str(directory), *models]
+        export(model, directory / name, overwrite=True)
+    _run("-m", "embedra.cli._saved_check", str(directory), *models)
+    served = directory / _SERVED
+    _run(
+        "-P",
+        str(Path(__file__).with_name("_plain_check.py")),
+        str(directory / _EXAMPLES),
+        str(served),
+        *(str(directory / name) for name in models),
+    )
+    with np.load(directory / _PREDICTIONS) as loaded, np.load(served) as plain:
+        return {
+            name: SavedDifference(
+                _difference(model, features, loaded[name]),
+                _difference(model, features, plain[f"arr_{i}"]),
+            )
+            for i, (name, model) in enumerate(models.items())
+        }
+
+
+def _run(*arguments: str) -> None:
+    command = [sys.executable, *arguments]
     child = subprocess.run(command, capture_output=True, text=True)
     if child.returncode:
         msg = f"Loading in a new process failed:\n{child.stderr}"
         raise RuntimeError(msg)
-    with np.load(directory / _PREDICTIONS) as predictions:
-        return {
-            name: _compare(model, features, predictions, name)
-            for name, model in models.items()
-        }
 
 
 def features_of(
@@ -91,30 +106,22 @@ def features_of(
     return {**dict(numeric), **dict(categorical)}
 
 
-def _compare(
+def _difference(
     model: keras.Model,
     features: dict[str, npt.NDArray[np.generic]],
-    predictions: dict[str, Array],
-    name: str,
-) -> SavedDifference:
+    predicted: Array,
+) -> float:
     ours = np.asarray(model.predict_on_batch(features))
-    by_keras, exported = (
-        float(np.max(np.abs(ours - predictions[f"{name}.{way}"])))
-        for way in ("keras", "exported")
-    )
-    return SavedDifference(by_keras, exported)
+    return float(np.max(np.abs(ours - predicted)))
 
 
 def _predict(directory: Path, names: Sequence[str]) -> None:
     with np.load(directory / _EXAMPLES) as examples:
         features = dict(examples)
-    tensors = {name: tf.constant(value) for name, value in features.items()}
     predictions = {}
     for name in names:
         model = keras.models.load_model(directory / f"{name}.keras")
-        predictions[f"{name}.keras"] = model.predict_on_batch(features)
-        exported = tf.saved_model.load(str(directory / name))
-        predictions[f"{name}.exported"] = exported.serve(tensors).numpy()
+        predictions[name] = model.predict_on_batch(features)
     np.savez(directory / _PREDICTIONS, allow_pickle=False, **predictions)
 
 

@@ -10,11 +10,13 @@ from typing import Annotated
 import keras
 import typer
 
+from embedra import saved_model
 from embedra.checkpoint import StopRequest
 
 from ._checkpoints import TrainingCheckpoint
 from ._console import (
     UsageError,
+    check_replaceable,
     console,
     make_folder,
     quiet_tensorflow,
@@ -120,8 +122,19 @@ def train(
         ),
     ] = 0,
     export: Annotated[
-        Path | None, typer.Option(help="Folder for a SavedModel.")
+        Path | None,
+        typer.Option(
+            help="Folder for a SavedModel; one that is there is replaced."
+        ),
     ] = None,
+    native_ops: Annotated[
+        bool,
+        typer.Option(
+            "--native-ops",
+            help="Export tables that can be trained further, with Embedra's "
+            "ops. By default TensorFlow alone loads the SavedModel.",
+        ),
+    ] = False,
 ) -> None:
     """Trains a click model on a file and reports AUC and log loss."""
     quiet_tensorflow()
@@ -134,6 +147,8 @@ def train(
         ):
             if folder is not None:
                 make_folder(folder, option)
+        if export is not None:
+            check_replaceable(export, "--export")
         keras.utils.set_random_seed(seed)
         columns = inputs.data.columns
         with usage_errors():
@@ -179,7 +194,9 @@ def train(
         results = train_and_measure(trainer, inputs.test, epochs, patience)
         show(results, trainer, inputs)
         if export is not None:
-            compiled.export(str(export), verbose=False)
+            saved_model.export(
+                compiled, export, native_ops=native_ops, overwrite=True
+            )
             console.print(f"Exported to {export}.")
         if results.failures:
             raise UsageError(" ".join(results.failures))

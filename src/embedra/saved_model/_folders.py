@@ -34,8 +34,10 @@ def final_folder(export_dir: Any, *, versioned: bool, overwrite: bool) -> str:
         FileExistsError: If something else is there.
     """
     folder = str(os.fspath(export_dir))
+    if "://" not in folder:
+        folder = os.path.abspath(folder)
     if not versioned:
-        _check_free(folder, overwrite=overwrite)
+        check_free(folder, overwrite=overwrite)
         return folder
     if tf.io.gfile.exists(folder) and not tf.io.gfile.isdir(folder):
         _raise_taken(folder, "a file")
@@ -45,7 +47,16 @@ def final_folder(export_dir: Any, *, versioned: bool, overwrite: bool) -> str:
     return os.path.join(folder, str(version))
 
 
-def _check_free(folder: str, *, overwrite: bool) -> None:
+def check_free(folder: str, *, overwrite: bool) -> None:
+    """Raises unless an export may go to a folder.
+
+    Args:
+        folder: The folder.
+        overwrite: Whether a SavedModel that is there may be replaced.
+
+    Raises:
+        FileExistsError: If something else is there.
+    """
     if not tf.io.gfile.exists(folder):
         return
     if not tf.io.gfile.isdir(folder):

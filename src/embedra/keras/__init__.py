@@ -1,0 +1,10 @@
+"""Keras models with checkpoints, clipping, and tables in their summary."""
+
+from embedra.checkpoint import (
+    LoadReport as LoadReport,
+    MismatchError as MismatchError,
+)
+
+from ._methods import ModelMethods as ModelMethods
+from ._model import Model as Model
+from ._wraps import wraps as wraps

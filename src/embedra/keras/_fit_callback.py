@@ -1,0 +1,245 @@
+"""The callback by which `fit` saves, goes on, and stops."""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from embedra.checkpoint import CheckpointFolder, StopRequest, TrainingStopped
+
+from ._fit_settings import FitSettings
+from ._training_state import Place, TrainingState, place_of
+
+
+_LATEST = "latest"
+_log = logging.getLogger(__name__)
+
+
+class FitCallback(keras.callbacks.Callback):
+    """Saves, goes on where a training was, and stops between two steps.
+
+    With `best_only`, the folder holds the best epochs, and a folder in it the
+    latest state, to go on from.
+
+    Args:
+        settings: What to do.
+        stop: The request to stop, looked at after each step.
+    """
+
+    def __init__(self, settings: FitSettings, stop: StopRequest) -> None:
+        super().__init__()
+        self._settings = settings
+        self._stop = stop
+        self._folder = CheckpointFolder(
+            settings.directory,
+            keep_max=settings.keep_max,
+            keep_every_n_hours=settings.keep_every_n_hours,
+        )
+        self._latest = self._folder
+        if settings.best_only:
+            self._latest = CheckpointFolder(
+                os.path.join(settings.directory, _LATEST), keep_max=1
+            )
+        found = [f.latest for f in (self._folder, self._latest)]
+        prefixes = [prefix for prefix in found if prefix is not None]
+        #: Prefix of the checkpoint to go on from, or None.
+        self.prefix = max(prefixes, key=place_of) if prefixes else None
+        #: Where to begin.
+        self.place = place_of(self.prefix) if self.prefix else Place(0, 0)
+        self._state: TrainingState | None = None
+        self._now = self.place
+        self._passing_over = 0
+        self._metrics: list[Any] = []
+        #: The training function that `steps` was given.
+        self.plain_step: Callable[[Any], Any] | None = None
+
+    # What happens before the first step.
+
+    def steps(
+        self, step: Callable[[Any], Any], pass_over: int, length: int | None
+    ) -> Callable[[Any], Any]:
+        """Wraps a training function, to begin where the training was.
+
+        Args:
+            step: Makes steps on the batches of an iterator.
+            pass_over: Batches of earlier epochs to leave out.
+            length: Batches after those until the data end, or None.
+
+        Returns:
+            A function that leaves out all that was done before.
+        """
+        self.plain_step = step
+
+        def run(data: Any) -> Any:
+            nonlocal pass_over, length
+            if self._state is None:
+                self.prepare(_build(self.model, data))
+            for _ in range(pass_over):
+                next(data)
+            pass_over = 0
+            if length is not None:
+                if length <= 0:
+                    length = None
+                    raise StopIteration
+                length -= self.model.steps_per_execution
+            if not self._passing_over:
+                return step(data)
+            count = min(self.model.steps_per_execution, self._passing_over)
+            for _ in range(count):
+                next(data)
+            self._passing_over -= count
+            return self.model.get_metrics_result()
+
+        return run
+
+    def prepare(self, names: set[str] | None) -> None:
+        """Checks the monitor, and goes to the saved state if there is one.
+
+        Args:
+            names: Names of the logs of a training step; None if not known.
+        """
+        settings = self._settings
+        if names is not None and settings.best_only:
+            known = set(names)
+            if settings.validates:
+                known |= {f"val_{name}" for name in names}
+            settings.monitor.check(known)
+        self._state = TrainingState(self.model, settings.monitor.label)
+        if self.prefix is None:
+            return
+        self._state.restore(self.prefix)
+        self._passing_over = self.place.step
+        if not self._passing_over:
+            self.model.reset_metrics()
+        _log.info(
+            "Training goes on from %s: epoch %d, step %d.",
+            self.prefix,
+            self.place.epoch + 1,
+            self.place.step,
+        )
+
+    # What happens after steps and epochs.
+
+    def on_epoch_begin(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Notes the epoch."""
+        del logs
+        self._now = Place(epoch, 0)
+
+    def on_train_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Saves where due.
+
+        Raises:
+            TrainingStopped: After saving, if a stop was requested.
+        """
+        del logs
+        before, self._now = self._now, Place(self._now.epoch, batch + 1)
+        if self._passing_over or self._now <= self.place:
+            return
+        every = self._settings.every_n_steps
+        # Looked at once: a signal between saving and raising must wait.
+        requested = self._stop.signal_number
+        due = every and self._now.step // every > before.step // every
+        if due or requested is not None:
+            self._save_latest()
+        if requested is not None:
+            raise TrainingStopped(requested)
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Keeps the metrics of the epoch, which validation takes over."""
+        del logs
+        self._metrics = [v.numpy() for v in self.model.metrics_variables]
+
+    def on_test_batch_end(
+        self, batch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Leaves validation if a stop was requested.
+
+        Raises:
+            TrainingStopped: After saving; it goes on with the validation.
+        """
+        del batch, logs
+        requested = self._stop.signal_number
+        if requested is None:
+            return
+        for variable, value in zip(
+            self.model.metrics_variables, self._metrics, strict=False
+        ):
+            variable.assign(value)
+        self._save_latest()
+        raise TrainingStopped(requested)
+
+    def on_epoch_end(
+        self, epoch: int, logs: dict[str, Any] | None = None
+    ) -> None:
+        """Saves the epoch.
+
+        Raises:
+            TrainingStopped: After saving, if a stop was requested.
+        """
+        self._now = Place(epoch + 1, 0)
+        settings, state = self._settings, self._state
+        if state is None:
+            return
+        logs = logs or {}
+        if settings.best_only and not settings.validates:
+            settings.monitor.check(logs)
+        if settings.best_only:
+            better = settings.monitor.better(logs, state.best)
+            if better is not None:
+                state.best = better
+                state.save(self._folder, self._now)
+        self._save_latest()
+        if self._stop.signal_number is not None:
+            raise TrainingStopped(self._stop.signal_number)
+
+    def _save_latest(self) -> None:
+        if self._state is not None:
+            self._state.save(self._latest, self._now)
+
+    @property
+    def message(self) -> str:
+        """Says where a training was stopped."""
+        epoch, step = self._now
+        return (
+            f"The training stopped after {epoch} epochs and {step} steps of "
+            f"the next; its state is in {self._settings.directory}. The same "
+            "call goes on from there."
+        )
+
+
+def _build(model: Any, iterator: Any) -> set[str] | None:
+    """Has all variables made that a training step makes, without doing one.
+
+    Args:
+        model: The model.
+        iterator: Of batches.
+
+    Returns:
+        Names of the step's logs; None if they are not known.
+    """
+    if model.run_eagerly:
+        _build_eager(model)
+        return None
+    step = tf.function(model.train_step, autograph=False)
+    traced = step.get_concrete_function(iterator.element_spec)
+    if not model.optimizer.built:
+        model.optimizer.build(model.trainable_variables)
+    logs = traced.structured_outputs
+    return set(logs) if isinstance(logs, dict) else None
+
+
+def _build_eager(model: Any) -> None:
+    if not model.built:
+        msg = (
+            "A model with run_eagerly=True has to be built before it is "
+            "trained with `checkpoint_dir`: call it on a batch first."
+        )
+        raise ValueError(msg)
+    model.optimizer.build(model.trainable_variables)

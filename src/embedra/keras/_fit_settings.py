@@ -1,0 +1,117 @@
+"""What `fit` is asked to do about checkpoints."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+
+from ._monitor import Monitor
+
+
+_KEEP_MAX = 5
+
+# Those of `keras.Model.fit` after `callbacks`, in its order.
+FIT_ARGUMENTS = (
+    "validation_split",
+    "validation_data",
+    "shuffle",
+    "class_weight",
+    "sample_weight",
+    "initial_epoch",
+    "steps_per_epoch",
+    "validation_steps",
+    "validation_batch_size",
+    "validation_freq",
+)
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """What `fit` was asked to do about checkpoints.
+
+    Attributes:
+        directory: Where checkpoints are kept.
+        keep_max: How many.
+        keep_every_n_hours: One more for each so many hours, or None.
+        every_n_steps: Steps between saves within an epoch; None for none.
+        monitor: What the best epoch is chosen by.
+        best_only: Whether only the best epochs are kept.
+        validates: Whether there are logs of validation.
+    """
+
+    directory: str
+    keep_max: int
+    keep_every_n_hours: float | None
+    every_n_steps: int | None
+    monitor: Monitor
+    best_only: bool
+    validates: bool
+
+
+def fit_settings(
+    directory: str | os.PathLike[str],
+    keep_max: int | None,
+    keep_every_n_hours: float | None,
+    every_n_steps: int | None,
+    monitor: str,
+    mode: str,
+    *,
+    best_only: bool,
+    validates: bool,
+) -> FitSettings:
+    """Checks what `fit` was given; see there.
+
+    Args:
+        directory: `checkpoint_dir`.
+        keep_max: `keep_checkpoint_max`.
+        keep_every_n_hours: `keep_checkpoint_every_n_hours`.
+        every_n_steps: `save_checkpoints_steps`.
+        monitor: `monitor`.
+        mode: `mode`.
+        best_only: `save_best_only`.
+        validates: Whether there are logs of validation.
+
+    Returns:
+        The settings.
+
+    Raises:
+        ValueError: If one is out of range.
+    """
+    if every_n_steps is not None and every_n_steps <= 0:
+        msg = (
+            "`save_checkpoints_steps` must be positive. Received: "
+            f"{every_n_steps}"
+        )
+        raise ValueError(msg)
+    if mode == "auto" and not best_only:
+        # Nothing depends on it: the name need not tell.
+        mode = "min"
+    return FitSettings(
+        os.fspath(directory),
+        _KEEP_MAX if keep_max is None else keep_max,
+        keep_every_n_hours,
+        every_n_steps,
+        Monitor(monitor, mode),
+        best_only,
+        validates,
+    )
+
+
+def with_last(callbacks: Any, last: keras.callbacks.Callback) -> Any:
+    """Adds a callback that comes after all others.
+
+    Args:
+        callbacks: What `fit` was given.
+        last: The one to add.
+
+    Returns:
+        The callbacks.
+    """
+    if isinstance(callbacks, keras.callbacks.CallbackList):
+        callbacks.append(last)
+        return callbacks
+    if callbacks is None:
+        return [last]
+    several = isinstance(callbacks, list | tuple)
+    return [*(callbacks if several else [callbacks]), last]

@@ -1,0 +1,231 @@
+"""ModelMethods: what `embedra.keras.Model` adds to `keras.Model`."""
+
+import os
+import sys
+from types import GeneratorType
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from embedra.checkpoint import StopRequest, TrainingStopped
+
+from ._compiling import clipped, keras_optimizer
+from ._continued_data import continued
+from ._fit_callback import FitCallback
+from ._fit_settings import (
+    FIT_ARGUMENTS,
+    FitSettings,
+    fit_settings,
+    with_last,
+)
+from ._summary import table_lines
+from ._weight_methods import WeightMethods
+
+
+class ModelMethods(WeightMethods):
+    """Mixed in before a Keras model class; see `embedra.keras.Model`."""
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        *args: Any,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        target_tensors: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Configures training.
+
+        Args:
+            optimizer: A Keras optimizer, its name or config, or an optimizer
+                of `tf.compat.v1.train`, which is translated to a Keras one of
+                the same rule; see `embedra.optimizers.from_v1`. It is wrapped
+                by `embedra.DynamicEmbeddingOptimizer`.
+            *args: Those of `keras.Model.compile`.
+            clipnorm: Largest norm of the gradient of a variable, or of a table
+                after repeated rows are summed.
+            clipvalue: Largest absolute value of an element of a gradient. With
+                `clipnorm` it comes after.
+            target_tensors: Not supported in TensorFlow 2: labels come from the
+                data that `fit` is given.
+            **kwargs: Those of `keras.Model.compile`.
+
+        Raises:
+            ValueError: If a limit is negative, the optimizer clips as well, or
+                `target_tensors` are given.
+        """
+        if target_tensors is not None:
+            msg = (
+                "`target_tensors` belong to TF1 graphs. Give `fit` data that "
+                "yield inputs and labels, as a tf.data.Dataset does."
+            )
+            raise ValueError(msg)
+        if optimizer is not None:
+            optimizer = clipped(
+                keras_optimizer(optimizer, self, kwargs), clipnorm, clipvalue
+            )
+        super().compile(optimizer, *args, **kwargs)
+
+    def compile_from_config(self, config: dict[str, Any]) -> None:
+        """Compiles as `get_compile_config` describes.
+
+        Args:
+            config: What it gave.
+        """
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.optimizer is not None and self.built:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: Any = "auto",
+        callbacks: Any = None,
+        *args: Any,
+        checkpoint_dir: str | os.PathLike[str] | None = None,
+        keep_checkpoint_max: int | None = None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        save_checkpoints_steps: int | None = None,
+        monitor: str = "val_loss",
+        save_best_only: bool = False,
+        mode: str = "auto",
+        **kwargs: Any,
+    ) -> Any:
+        """Trains, as `keras.Model.fit`, with checkpoints.
+
+        With `checkpoint_dir` the state is saved there after each epoch: the
+        model with its tables, the optimizer, metrics, random state, and how
+        far the training is. Where the folder holds a state, training goes on
+        at that epoch and step; batches done are passed over, so data that come
+        in the same order again give what an unbroken training gives. `epochs`
+        counts those done before. Ctrl-C and SIGTERM end the process after the
+        step at hand, with a message, once the state is saved.
+
+        Args:
+            x: See `keras.Model.fit`.
+            y: See there.
+            batch_size: See there.
+            epochs: See there.
+            verbose: See there.
+            callbacks: See there.
+            *args: See there.
+            checkpoint_dir: Folder of checkpoints, of `tf.train.Checkpoint`.
+            keep_checkpoint_max: How many of the newest to keep, by default 5.
+            keep_checkpoint_every_n_hours: One more to keep for each so many
+                hours of training.
+            save_checkpoints_steps: Save also within epochs, every so many
+                steps.
+            monitor: The log that the best epoch is chosen by.
+            save_best_only: Whether the folder holds only epochs that were the
+                best when they ended, as many as `keep_checkpoint_max`. The
+                latest state, to go on from, is then in its folder `latest`.
+            mode: Whether the best is the "min" or the "max"; "auto" takes it
+                from the name of the monitor.
+            **kwargs: Those of `keras.Model.fit`.
+
+        Returns:
+            The `keras.callbacks.History`.
+
+        Raises:
+            ValueError: If arguments do not fit together, the monitor is not
+                known, or the folder's state is not one of this model.
+            SystemExit: After Ctrl-C or SIGTERM.
+        """
+        if x is None:
+            msg = "`fit` needs data: `x` is None. Give a tf.data.Dataset."
+            raise ValueError(msg)
+        given = dict(zip(FIT_ARGUMENTS, args, strict=False)) | kwargs
+        if isinstance(x, tf.data.Dataset | GeneratorType):
+            # Else Keras warns that it does not shuffle these.
+            given.setdefault("shuffle", False)
+        if checkpoint_dir is None:
+            self._check_no_checkpoints(
+                keep_checkpoint_max=keep_checkpoint_max,
+                keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
+                save_checkpoints_steps=save_checkpoints_steps,
+                save_best_only=save_best_only or None,
+            )
+            return super().fit(
+                x, y, batch_size, epochs, verbose, callbacks, **given
+            )
+        settings = fit_settings(
+            checkpoint_dir,
+            keep_checkpoint_max,
+            keep_checkpoint_every_n_hours,
+            save_checkpoints_steps,
+            monitor,
+            mode,
+            best_only=save_best_only,
+            validates=given.get("validation_data") is not None
+            or bool(given.get("validation_split")),
+        )
+        given |= {"x": x, "y": y, "batch_size": batch_size, "epochs": epochs}
+        given |= {"verbose": verbose, "callbacks": callbacks}
+        return self._fit_with_checkpoints(settings, given)
+
+    def _fit_with_checkpoints(
+        self, settings: FitSettings, given: dict[str, Any]
+    ) -> Any:
+        stop = StopRequest()
+        callback = FitCallback(settings, stop)
+        given["initial_epoch"] = max(
+            given.get("initial_epoch") or 0, callback.place.epoch
+        )
+        data = continued(
+            given["x"], given.get("steps_per_epoch"), given["initial_epoch"]
+        )
+        given["x"] = data.data
+        given["callbacks"] = with_last(given["callbacks"], callback)
+        if callback.prefix and given["initial_epoch"] >= given["epochs"]:
+            # There is nothing to train, but the state is that of the end.
+            if self.built:
+                self.optimizer.build(self.trainable_variables)
+                callback.set_model(self)
+                callback.prepare(None)
+            else:
+                self.load_weights(callback.prefix, skip_mismatched=False)
+        # Past the tracking of attributes.
+        self.__dict__["_first_steps"] = (callback, data)
+        try:
+            with stop.listening():
+                return super().fit(**given)
+        except TrainingStopped as stopped:
+            print(callback.message, file=sys.stderr)
+            raise SystemExit(128 + stopped.signal_number) from None
+        finally:
+            self.__dict__.pop("_first_steps", None)
+            if callback.plain_step is not None:
+                self.train_function = callback.plain_step
+
+    def make_train_function(self, force: bool = False) -> None:
+        """Makes what runs a step; see `keras.Model.make_train_function`."""
+        super().make_train_function(force)
+        first = self.__dict__.pop("_first_steps", None)
+        if first is not None:
+            callback, data = first
+            self.train_function = callback.steps(
+                self.train_function, data.pass_over, data.length
+            )
+
+    def summary(self, *args: Any, **kwargs: Any) -> None:
+        """Prints the model, as `keras.Model.summary`, and its tables.
+
+        Args:
+            *args: See `keras.Model.summary`.
+            **kwargs: See there.
+        """
+        super().summary(*args, **kwargs)
+        positional = dict(enumerate(args))
+        show = kwargs.get("print_fn") or positional.get(2) or print
+        for line in table_lines(self):
+            show(line)
+
+    def _check_no_checkpoints(self, **arguments: Any) -> None:
+        given = [name for name, value in arguments.items() if value is not None]
+        if given:
+            msg = f"`{'`, `'.join(given)}` of `fit` need `checkpoint_dir`."
+            raise ValueError(msg)

@@ -1,0 +1,50 @@
+"""Lines that show the tables of a model."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from embedra.optimizers import TableVariable
+
+
+def tables_of(model: Any) -> list[Any]:
+    """Lists the tables of a model, each once.
+
+    Args:
+        model: A Keras model.
+
+    Returns:
+        The tables, in the order of its variables.
+    """
+    tables = {
+        id(table): table
+        for variable in model.variables
+        if isinstance(variable, TableVariable)
+        for table in variable.tables
+    }
+    return list(tables.values())
+
+
+def table_lines(model: Any) -> Iterator[str]:
+    """Describes the tables of a model.
+
+    Args:
+        model: A Keras model.
+
+    Yields:
+        Lines; none if there are no tables.
+    """
+    rows = [("Table", "Rows", "Width", "Bytes")]
+    total = 0
+    for table in tables_of(model):
+        size, count = int(table.size()), int(table.statistics().bytes)
+        total += count
+        rows.append((table.name, f"{size:,}", str(table.dim), f"{count:,}"))
+    if len(rows) == 1:
+        return
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    yield " Tables (their rows are in no variable above):"
+    for name, *numbers in rows:
+        cells = [name.ljust(widths[0])]
+        cells += [n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True)]
+        yield "  " + "  ".join(cells)
+    yield f" Total bytes of tables: {total:,}"
