@@ -1,5 +1,8 @@
 """The model classes: how they are made, wrapped and shown."""
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -19,6 +22,17 @@ def test_models_are_keras_models_and_keras_is_as_it_was():
     assert not isinstance(plain, hb.keras.Model)
     assert hb.keras.Model.__mro__[2:4] != (type(plain), keras.Model)
     assert [type(layer) for layer in model.layers][1] is hb.layers.Embedding
+
+
+@pytest.mark.multiprocess
+def test_k07_importing_leaves_the_names_that_keras_makes_up():
+    script = (
+        "import embedra, keras; x = keras.Input((2,)); "
+        "print(x.name, keras.Model(x, x).name)"
+    )
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["keras_tensor", "functional"]
 
 
 def test_a_subclass_may_give_inputs_and_outputs():

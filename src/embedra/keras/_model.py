@@ -9,8 +9,9 @@ from ._methods import ModelMethods
 
 def _functional_class() -> Any:
     """Returns the class of Keras's functional models, which has no name."""
-    tensor = keras.Input(())
-    return type(keras.Model(tensor, tensor))
+    # With names, so that Keras does not count them among those it makes up.
+    tensor = keras.Input((), name="embedra")
+    return type(keras.Model(tensor, tensor, name="embedra"))
 
 
 _Functional: Any = _functional_class()
