@@ -280,6 +280,35 @@ def test_c04_a_large_state_goes_into_a_small_table(tmp_path):
                 assert session.run(size) == 1000
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_c04_what_a_bound_drops_of_a_large_state_is_said(
+    tmp_path, devices, capfd
+):
+    config = de.HkvHashTableConfig(
+        max_capacity=100, evict_strategy=de.HkvEvictStrategy.LFU
+    )
+    used = [3, 333, 666, 998]
+    path = str(tmp_path / "model")
+    with tf.Graph().as_default():
+        user = make()
+        store = user.upsert(np.arange(1000), np.ones((1000, 2)))
+        use = de.embedding_lookup(user, tf.constant(used, tf.int64))
+        with v1.Session() as session:
+            session.run(v1.local_variables_initializer())
+            session.run(store)
+            session.run(use)
+            v1.train.Saver().save(session, path)
+    with tf.Graph().as_default():
+        user = make(devices, kv_creator=de.HkvHashTableCreator(config))
+        size, kept = user.size(), user.lookup(used, return_exists=True)[1]
+        with v1.Session() as session:
+            v1.train.Saver().restore(session, path)
+            left = int(session.run(size))
+            assert session.run(kept).all()
+    assert 90 <= left <= 100
+    assert f"holds {1000 - left} records more" in capfd.readouterr().err
+
+
 @pytest.mark.usefixtures("graph")
 def test_a_checkpoint_of_objects_names_the_saver_to_use(tmp_path):
     checkpoint = tf.train.Checkpoint(user=make())

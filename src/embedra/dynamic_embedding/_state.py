@@ -113,7 +113,12 @@ class VariableState(tf.__internal__.tracking.Trackable):
         with tf.control_dependencies(columns):
             ready = [set_layout(table, header) for table in self.tables]
         with tf.control_dependencies(ready):
-            return import_all(self.group, columns)
+            imported = import_all(self.group, columns)
+        bound = self.tables[0].bound
+        if not bound.max_capacity:
+            return imported
+        with tf.control_dependencies([imported]):
+            return _say_what_was_dropped(self, columns[0], bound.eviction)
 
     def _restore_eagerly(self, tensors: dict[str, tf.Tensor]) -> None:
         """Restores what a TF1 graph saved, in place of what is there."""
@@ -188,6 +193,25 @@ def import_all(
         rows = tf.ensure_shape(records.rows, (None, table.dim))
         imports.append(table.import_records(records._replace(rows=rows)))
     return tf.group(*imports)
+
+
+def _say_what_was_dropped(
+    state: VariableState, keys: tf.Tensor, eviction: str
+) -> tf.Operation:
+    """Returns an operation that warns if a restored state was too large."""
+    # An op each: the tables may be on different servers.
+    size = tf.add_n([table.size() for table in state.tables])
+    dropped = tf.size(keys, tf.int64) - size
+
+    def say() -> tf.Operation:
+        return tf.print(
+            f"WARNING: table {state.key!r}: the saved state holds",
+            dropped,
+            "records more than the table's max_capacity; those were dropped "
+            f"by {eviction}.",
+        )
+
+    return tf.cond(dropped > 0, say, tf.no_op)
 
 
 def _checks(
