@@ -157,3 +157,21 @@ def test_c07_a_manager_keeps_two_checkpoints_of_a_de_checkpoint(tmp_path):
 
 def test_devices_are_the_users_to_choose():
     assert make(3).devices == (CPU,) * 3
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_nothing_is_missed_after_training_went_on(tmp_path, devices):
+    """What stands for rows comes into being after the restore."""
+    saved = {}
+    for is_restored in (False, True):
+        user = make(devices)
+        optimizer = de.DynamicEmbeddingOptimizer(keras.optimizers.Adam(0.1))
+        checkpoint = tf.train.Checkpoint(user=user, optimizer=optimizer)
+        if is_restored:
+            status = checkpoint.restore(saved["path"])
+        train(user, optimizer, 1)
+        if is_restored:
+            status.assert_existing_objects_matched()
+            status.assert_consumed()
+        else:
+            saved["path"] = checkpoint.save(str(tmp_path / "model"))

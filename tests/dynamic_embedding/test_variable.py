@@ -1,5 +1,6 @@
 """de.Variable: rows by id, names, sharing, and what is refused."""
 
+import concurrent.futures
 import copy
 import functools
 import gc
@@ -280,6 +281,20 @@ def test_get_variable_gives_the_same_one_again(names, initializer):
     first = de.get_variable(name, **kwargs)
     assert de.get_variable(name, tf.int64, tf.float32, **kwargs) is first
     assert first.name == name
+
+
+@pytest.mark.parametrize("shared_name", [None, "race"])
+def test_get_variable_gives_all_threads_the_same_one(names, shared_name):
+    name = names("race")
+    start = threading.Barrier(8)
+
+    def get(_):
+        start.wait()
+        return de.get_variable(name, dim=2, shared_name=shared_name)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as threads:
+        variables = list(threads.map(get, range(8)))
+    assert all(variable is variables[0] for variable in variables)
 
 
 def test_get_variable_takes_two_unseeded_initializers_for_equal(names):

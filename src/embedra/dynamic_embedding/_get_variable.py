@@ -1,5 +1,6 @@
 """get_variable: variables by name."""
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ _COLLECTION = ("embedra", "dynamic_embedding_variables")
 # Variables made outside of TF1 graphs live until they are deleted: a function
 # may ask for one by name at each step, and hold none.
 _EAGER: dict[str, Variable] = {}
+
+_MAKING = threading.RLock()
 
 
 def get_variable(
@@ -88,11 +91,13 @@ def get_variable(
     scope = tf.compat.v1.get_variable_scope().name
     full_name = f"{scope}/{name}" if scope else name
     variables = variables_by_name()
-    found = variables.get(full_name)
-    if found is None:
-        found = Variable(**arguments, name=full_name)
-        variables[full_name] = found
-        return found
+    # Of several threads one makes it.
+    with _MAKING:
+        found = variables.get(full_name)
+        if found is None:
+            found = Variable(**arguments, name=full_name)
+            variables[full_name] = found
+            return found
     _check_same(found, arguments)
     return found
 

@@ -1,6 +1,7 @@
 """Tables that several variables have in common."""
 
 import itertools
+import threading
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -12,6 +13,8 @@ from embedra import table as table_lib
 # By graph (None when executing eagerly), shared name and number of the device,
 # for as long as a variable holds them.
 _SHARED: WeakValueDictionary[Any, table_lib.Table] = WeakValueDictionary()
+
+_MAKING = threading.RLock()
 
 # Collection of the names that variables of a TF1 graph have.
 _NAMES = ("embedra", "dynamic_embedding_names")
@@ -59,6 +62,12 @@ def shared_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
     """
     if variable.shared_name is None:
         return _new_tables(variable, graph_name)
+    # Of several threads one makes them.
+    with _MAKING:
+        return _found_or_made(variable, graph_name)
+
+
+def _found_or_made(variable: Any, graph_name: str) -> list[table_lib.Table]:
     graph = current_graph()
     keys = [
         (graph and id(graph), variable.shared_name, i)

@@ -96,14 +96,11 @@ class TableVariable(keras.Variable):
         self.finish_step()
         return self.value
 
-    # It has no content, and checkpoints hold none of it.
+    # It has no content: checkpoints hold none of it, and none of it is missed
+    # where one is restored.
 
-    def _serialize_to_tensors(self) -> dict[str, Any]:
+    def _gather_saveables_for_checkpoint(self) -> dict[str, Any]:
         return {}
-
-    def _restore_from_tensors(self, restored_tensors: dict[str, Any]) -> Any:
-        del restored_tensors
-        return self.value
 
     @property
     def tables(self) -> list[table_lib.Table]:

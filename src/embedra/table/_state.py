@@ -162,8 +162,8 @@ def check_fits(table: Table, header: TableHeader, source: str) -> None:
     if differing:
         msg = (
             f"State of table {header.name!r} from {source} does not fit table "
-            f"{table.name!r}: {'; '.join(differing)}. Nothing was restored: "
-            "build the table as it was when the state was saved."
+            f"{table.name!r}: {'; '.join(differing)}. The table is left as "
+            "it was: build it as it was when the state was saved."
         )
         raise ValueError(msg)
 
