@@ -115,6 +115,27 @@ def test_the_example_trains_keeps_the_best_and_is_shown(args, capsys):
     assert "Total bytes of tables" in shown
 
 
+def test_the_example_exports_the_best_for_tensorflow_alone(args):
+    def predict_fn(args):
+        specs = {
+            name: tf.TensorSpec((None, 2), tf.int64, name=name)
+            for name in args.categorical
+        }
+        return {**specs, "number": tf.TensorSpec((None, 1), tf.float64)}
+
+    dlrm_in_keras = compiled(args)
+    train(args, dlrm_in_keras)
+    exported = dlrm_in_keras.export_saved_model(
+        args.output_dir, lambda: predict_fn(args)
+    )
+    # Checkpoints and exports lie in one folder.
+    assert tf.train.latest_checkpoint(args.output_dir).endswith("ckpt-1")
+    batch = next(iter(input_dataset(args, 2)))[0]
+    loaded = tf.saved_model.load(exported.path)
+    served = loaded.serve(batch)
+    np.testing.assert_allclose(served, dlrm_in_keras(batch), rtol=1e-5)
+
+
 def test_the_example_starts_from_a_checkpoint(args):
     trained = compiled(args)
     train(args, trained)

@@ -6,7 +6,9 @@ import pkgutil
 
 import pytest
 
+import embedra.checkpoint
 import embedra.dynamic_embedding
+import embedra.keras
 import embedra.layers
 import embedra.lookup
 import embedra.optimizers
@@ -14,7 +16,9 @@ import embedra.table
 
 
 _PACKAGES = (
+    embedra.checkpoint,
     embedra.dynamic_embedding,
+    embedra.keras,
     embedra.layers,
     embedra.lookup,
     embedra.optimizers,

@@ -11,7 +11,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from embedra.checkpoint import StopRequest, TrainingStopped
+from embedra.checkpoint import (
+    CheckpointFolder,
+    StopRequest,
+    TrainingStopped,
+)
 
 from ._console import UsageError
 
@@ -74,9 +78,7 @@ class TrainingCheckpoint:
             best_epoch=self._best_epoch,
         )
         self._checkpoint = checkpoint
-        self._manager = tf.train.CheckpointManager(
-            checkpoint, str(directory), max_to_keep=2
-        )
+        self._folder = CheckpointFolder(directory, keep_max=2)
 
     @property
     def place(self) -> tuple[int, int]:
@@ -99,7 +101,7 @@ class TrainingCheckpoint:
         Raises:
             UsageError: If the state is not one of this model.
         """
-        latest = self._manager.latest_checkpoint
+        latest = self._folder.latest
         if latest is None:
             return False
         try:
@@ -121,11 +123,10 @@ class TrainingCheckpoint:
         self._epoch.assign(epoch)
         self._step.assign(step)
         try:
-            self._manager.save()
-        except tf.errors.OpError as error:
-            msg = (
-                f"{self.directory}: the state cannot be saved: {error.message}"
-            )
+            self._folder.save(self._checkpoint)
+        except (OSError, tf.errors.OpError) as error:
+            reason = getattr(error, "message", None) or error
+            msg = f"{self.directory}: the state cannot be saved: {reason}"
             raise UsageError(msg) from error
 
     def keep_best(self, epoch: int, auc: float | None) -> bool:

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from embedra.checkpoint import StopRequest, TrainingStopped
+from embedra.saved_model import Exported, export
 
 from ._compiling import clipped, keras_optimizer
 from ._continued_data import continued
@@ -210,6 +211,31 @@ class ModelMethods(WeightMethods):
             self.train_function = callback.steps(
                 self.train_function, data.pass_over, data.length
             )
+
+    def export_saved_model(
+        self,
+        export_dir: str | os.PathLike[str],
+        fn: Any = None,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Exported:
+        """Writes a SavedModel for serving, in a new folder named by the time.
+
+        Args:
+            export_dir: Where that folder is made; it may hold checkpoints.
+            fn: Returns the specs of the inputs, or the specs; see `signature`
+                of `embedra.saved_model.export`. By default, those that the
+                model was built with.
+            checkpoint_path: Load the weights and tables of this checkpoint, or
+                of the newest in this folder, into the model first.
+            **options: Those of `embedra.saved_model.export`, as `native_ops`.
+
+        Returns:
+            Where it was written, in `path`, and with which tables.
+        """
+        self._load_from(None, checkpoint_path)
+        options = {"versioned": True} | options
+        return export(self, export_dir, signature=fn, **options)
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Prints the model, as `keras.Model.summary`, and its tables.
