@@ -30,6 +30,13 @@ def test_wrapping_twice_is_wrapping_once():
     assert DynamicEmbeddingOptimizer(wrapped) is wrapped
 
 
+def test_optimizers_of_a_class_are_wrapped_in_one_class():
+    """Keras never forgets one that it can save."""
+    first, second = (DynamicEmbeddingOptimizer(O.Adam()) for _ in range(2))
+    assert first is not second
+    assert type(first) is type(second)
+
+
 @pytest.mark.parametrize(
     "optimizer",
     [

@@ -4,6 +4,7 @@ Rows and slots of the touched keys are read, the optimizer's own `update_step`
 is run on them as if they were a variable, and the results are written back.
 """
 
+import threading
 from typing import Any
 
 import keras
@@ -15,6 +16,10 @@ from ._outside import outside_functions
 from ._rows import Rows
 from ._runner import runner_of
 from ._support import unsupported_state
+
+
+# Threads that meet a pair at once get the same updater.
+_MAKING = threading.RLock()
 
 
 class RowUpdater:
@@ -34,6 +39,8 @@ class RowUpdater:
     ) -> None:
         self._table = table
         self._row = Rows(table.dim, "rows")
+        # Of one step at a time, also while functions are traced.
+        self._lock = threading.RLock()
         outside_functions(lambda: self._build(optimizer))
         self._specs = [
             table_lib.Slot(slot.name, table.dim, slot.initial)
@@ -74,6 +81,15 @@ class RowUpdater:
                 shape `(n, dim)`.
             weight_decay: Decoupled weight decay, or None.
         """
+        with self._lock:
+            self._update(positions, gradients, weight_decay)
+
+    def _update(
+        self,
+        positions: tf.Tensor,
+        gradients: tf.Tensor,
+        weight_decay: Any,
+    ) -> None:
         handle = self._table.resource_handle
         self._table.set_slots(self._specs)
         names = [slot.name for slot in self._specs]
@@ -130,8 +146,9 @@ def row_updater(
     Returns:
         The updater.
     """
-    updater: RowUpdater | None = table.companions.get(optimizer)
-    if updater is None:
-        updater = RowUpdater(table, optimizer)
-        table.companions[optimizer] = updater
-    return updater
+    with _MAKING:
+        updater: RowUpdater | None = table.companions.get(optimizer)
+        if updater is None:
+            updater = RowUpdater(table, optimizer)
+            table.companions[optimizer] = updater
+        return updater

@@ -50,8 +50,9 @@ class TfKerasLegacyTableOptimizer(TfKerasWrapper):
         with tf.init_scope():
             iterations = self.iterations
         step = tf.cast(iterations, tf.int64) + 1
-        pairs = self.substitute(grads_and_vars, step)
-        return super().apply_gradients(pairs, name=name, **kwargs)
+        with self.one_at_a_time():
+            pairs = self.substitute(grads_and_vars, step)
+            return super().apply_gradients(pairs, name=name, **kwargs)
 
     def add_slot(
         self,

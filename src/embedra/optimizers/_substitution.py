@@ -1,6 +1,8 @@
 """Gives optimizers blocks of rows in place of the variables of tables."""
 
 import contextlib
+import functools
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -52,6 +54,18 @@ class Substitution(_Base):
         Then repeated rows need not be joined before the optimizer sees them.
         """
         return False
+
+    def one_at_a_time(self) -> contextlib.AbstractContextManager[Any]:
+        """Keeps other threads from making, or tracing, a step meanwhile.
+
+        The blocks hold what the step in progress has read. Steps in functions
+        that are traced already run side by side all the same.
+        """
+        if tf.distribute.get_strategy().num_replicas_in_sync > 1:
+            # Replicas are threads that wait for each other.
+            return contextlib.nullcontext()
+        lock: Any = self.__dict__.setdefault("_step_lock", threading.RLock())
+        return lock  # type: ignore[no-any-return]
 
     def block_of(self, variable: Any) -> RowBlock:
         """Returns the block of the tables that a variable stands for.
@@ -128,7 +142,7 @@ class Substitution(_Base):
         return substituted
 
 
-def wrap(optimizer: Any, wrapper: type[Substitution]) -> Any:
+def wrap(optimizer: Any, wrapper: Any) -> Any:
     """Wraps an optimizer.
 
     Args:
@@ -138,9 +152,14 @@ def wrap(optimizer: Any, wrapper: type[Substitution]) -> Any:
     Returns:
         An instance of a subclass of both, with the optimizer's state.
     """
-    base = type(optimizer)
-    cls = type(f"DynamicEmbedding{base.__name__}", (wrapper, base), {})
-    return seen_as(optimizer, cls)
+    base: Any = type(optimizer)
+    return seen_as(optimizer, _class_over(base, wrapper))
+
+
+# Keras never forgets a class that it can save, so there is one for each.
+@functools.cache
+def _class_over(base: Any, wrapper: Any) -> Any:
+    return type(f"DynamicEmbedding{base.__name__}", (wrapper, base), {})
 
 
 def seen_as(optimizer: Any, cls: Any) -> Any:

@@ -23,6 +23,10 @@ _REMEDY = (
 class UnsupportedOptimizerError(ValueError):
     """An optimizer, or one of its settings, does not work with tables."""
 
+    # By this autograph knows that it may raise it anew with a longer message;
+    # in functions it would be another error otherwise.
+    __init__: Any = Exception.__init__
+
 
 def check_supported(
     optimizer: keras.optimizers.Optimizer, table_name: str
@@ -74,7 +78,8 @@ def unsupported_state(
     Returns:
         The error, to be raised.
     """
-    return UnsupportedOptimizerError(
+    error: UnsupportedOptimizerError = UnsupportedOptimizerError(
         f"Optimizer {type(optimizer).__name__} cannot update table "
         f"{table_name!r}: {why} {_REMEDY}"
     )
+    return error

@@ -126,9 +126,10 @@ class TfKerasTableOptimizer(TfKerasWrapper):
         Returns:
             The iterations.
         """
-        step = tf.cast(self.iterations, tf.int64) + 1
-        pairs = self.substitute(grads_and_vars, step)
-        return super().apply_gradients(pairs, name=name, **kwargs)
+        with self.one_at_a_time():
+            step = tf.cast(self.iterations, tf.int64) + 1
+            pairs = self.substitute(grads_and_vars, step)
+            return super().apply_gradients(pairs, name=name, **kwargs)
 
     def update_step(self, gradient: Any, variable: Any) -> Any:
         """Updates one variable, or the touched rows of tables.

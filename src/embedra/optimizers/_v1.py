@@ -76,11 +76,12 @@ class TableOptimizerV1(Substitution):
         step = None
         if global_step is not None:
             step = tf.cast(tf.convert_to_tensor(global_step), tf.int64) + 1
-        with tf.name_scope(name or self.get_name()):
-            pairs = self.substitute(grads_and_vars, step)
-        return super().apply_gradients(
-            pairs, global_step=global_step, name=name, **kwargs
-        )
+        with self.one_at_a_time():
+            with tf.name_scope(name or self.get_name()):
+                pairs = self.substitute(grads_and_vars, step)
+            return super().apply_gradients(
+                pairs, global_step=global_step, name=name, **kwargs
+            )
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
         apply_dense = super()._resource_apply_dense

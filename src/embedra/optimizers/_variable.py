@@ -11,6 +11,7 @@ from embedra import table as table_lib
 from ._apply import apply_gradients
 from ._caller import calling_optimizer
 from ._clip import TablePart, clip_over_tables
+from ._inner import as_rows_of
 from ._support import UnsupportedOptimizerError, check_supported
 
 
@@ -48,7 +49,7 @@ class TableVariable(keras.Variable):
             name=name,
         )
         # Optimizers other than those of Keras 3 are given the inner variable.
-        self.value.table_variable = self
+        as_rows_of(self.value, self)
 
     @property
     def overwrite_with_gradient(self) -> bool:
@@ -95,6 +96,18 @@ class TableVariable(keras.Variable):
         self.update_all(optimizer, self.by_table(value))
         self.finish_step()
         return self.value
+
+    # By these the optimizers of tf_keras and TF1 reach for it. Wrapped ones do
+    # not, and others are told so by the inner variable.
+
+    @property
+    def _unique_id(self) -> Any:
+        return self.value._unique_id
+
+    @property
+    def device(self) -> str:
+        """Device of the inner variable."""
+        return str(self.value.device)
 
     # It has no content: checkpoints hold none of it, and none of it is missed
     # where one is restored.

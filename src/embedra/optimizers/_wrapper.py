@@ -82,13 +82,9 @@ def DynamicEmbeddingOptimizer(optimizer: Any) -> Any:  # noqa: N802
             "them can be used. Use `clipnorm` with gradient accumulation."
         )
         raise UnsupportedOptimizerError(msg)
-    base = type(optimizer)
     is_loss_scale = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     mixin = TableLossScaleOptimizer if is_loss_scale else TableOptimizer
-    wrapped = seen_as(
-        optimizer,
-        type(f"DynamicEmbedding{base.__name__}", (mixin, base), {}),
-    )
+    wrapped = wrap(optimizer, mixin)
     if is_loss_scale:
         wrapped.inner_optimizer = DynamicEmbeddingOptimizer(
             optimizer.inner_optimizer

@@ -32,6 +32,10 @@ class KeyDtypeError(TypeError, NotImplementedError):
     without an `Input` guesses a float input, and then waits for real data.
     """
 
+    # By this autograph knows that it may raise it anew with a longer message;
+    # in functions it would be another error otherwise.
+    __init__: Any = Exception.__init__
+
 
 def check_key_dtype(dtype: Any, owner: str) -> None:
     """Raises unless ids of `dtype` can be keys.
