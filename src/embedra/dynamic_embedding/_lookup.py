@@ -204,8 +204,18 @@ def longest(
     Args:
         trainable: What stands for the rows.
         max_norm: As the lookup was given it.
+
+    Raises:
+        ValueError: If it is no norm.
     """
-    return trainable.max_norm if max_norm is None else max_norm
+    max_norm = trainable.max_norm if max_norm is None else max_norm
+    if isinstance(max_norm, int | float) and max_norm <= 0:
+        msg = (
+            f"`max_norm` of lookups in {trainable.params!r} must be positive. "
+            f"Received: {max_norm}."
+        )
+        raise ValueError(msg)
+    return max_norm
 
 
 def clip_rows(rows: tf.Tensor, max_norm: float | None) -> tf.Tensor:

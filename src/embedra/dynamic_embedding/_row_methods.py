@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from embedra import _ops, table as table_lib
@@ -48,6 +49,9 @@ class RowMethods:
         Raises:
             KeyDtypeError: If the ids are of a wrong dtype.
         """
+        if not hasattr(ids, "dtype") and np.size(ids) == 0:
+            # An empty list has no dtype.
+            return tf.zeros(np.shape(ids), tf.int64)
         return self.tables[0].keys_of(ids)
 
     # Rows by id.

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from embedra import table as table_lib
 
+from ._arguments import check_arguments
 from ._file_methods import FileMethods
 from ._row_methods import RowMethods
 from ._shards import ShardedTables, default_partition_fn
@@ -48,6 +49,7 @@ class Variable(RowMethods, FileMethods, tf.__internal__.tracking.Trackable):
             the last part of `name` alone.
 
     Raises:
+        TypeError: If an argument is of a wrong kind.
         ValueError: If an argument is out of range, or `shared_name` is that of
             tables of another width or dtype.
 
@@ -79,6 +81,14 @@ class Variable(RowMethods, FileMethods, tf.__internal__.tracking.Trackable):
         bp_v2: bool = False,
         short_file_name: bool = False,
     ) -> None:
+        check_arguments(
+            name=name,
+            devices=devices,
+            partitioner=partitioner,
+            init_size=init_size,
+            kv_creator=kv_creator,
+            restrict_policy=restrict_policy,
+        )
         self.arguments = self.described(
             key_dtype=key_dtype,
             value_dtype=value_dtype,
