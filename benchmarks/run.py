@@ -19,6 +19,7 @@ from rich.console import Console
 from suite import (
     checkpoint_case,
     core_case,
+    export_case,
     growth_case,
     machine,
     memory_case,
@@ -41,6 +42,7 @@ CASES: dict[str, Callable[[Context], Outcome]] = {
     "pooling": pooling_case.run,
     "growth": growth_case.run,
     "names": names_case.run,
+    "export": export_case.run,
 }
 
 

@@ -81,6 +81,8 @@ class Context:
         module, _ = SYSTEMS[system]
         if system == "embedra" and case in STATE_CASES:
             module = "drivers.embedra_state"
+        if case == "export":
+            module = "drivers.embedra_export"
         if case == "names":
             module = "drivers.embedra_names"
         options = {"threads": self.threads, **options}

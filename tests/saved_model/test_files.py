@@ -260,7 +260,6 @@ def test_failures_leave_nothing_behind(layer, tmp_path, monkeypatch):
         ({"assets_extra": {"../x": __file__}}, ValueError, "below the folder"),
         ({"assets_extra": [__file__] * 2}, ValueError, "same name"),
     ],
-    ids=str,
 )
 def test_bad_arguments(options, error, message, model, tmp_path):
     with pytest.raises(error, match=message):

@@ -7,7 +7,8 @@ zeros, which is also what the hash table gives for a key that it lacks.
 The hash table of TensorFlow takes the lowest bits of a key for its hash, so
 that ids that differ in higher bits alone would all collide. It is therefore
 given keys whose bits are mixed, by a bijection. It also reserves two keys,
-which must not be looked up; they are chosen among those that no record has.
+which must not be looked up: the two lowest, and the third lowest is looked up
+in their place. What is added to mixed keys makes these keys of no record.
 """
 
 import itertools
@@ -26,6 +27,7 @@ from ._stock_ops import StockOpsError, is_nested, nested_error
 from ._storage import as_rows, file_dtype, stored_dtype
 
 
+_LOWEST = -(2**63)
 _MIXER = 0x9E3779B97F4A7C15
 _LARGEST_INT32 = 2**31 - 1
 # Places beyond those of the records, for rows of absent keys.
@@ -53,8 +55,9 @@ class StockTable(tf.Module):
         index: From mixed keys to places; empty.
         rows: The rows; empty.
         scales: What rows are multiplied by, or None; empty.
-        reserved: Keys that no record has: two of the hash table, and one to
-            look up in their place.
+        offset: Added to mixed keys.
+        reserved: Keys that no record has, as the hash table reserves them, and
+            one that is looked up in their place.
     """
 
     def __init__(
@@ -65,7 +68,8 @@ class StockTable(tf.Module):
         self._kept = _Untracked(tuple(tables))
         self.quantize = quantize
         self.first_rows = _Untracked([(0.0,) * self.header.dim])
-        self.reserved: tuple[int, ...] = _absent_keys(self.tables)
+        self.offset, reserved = _free_offset(self.tables)
+        self.reserved = _Untracked(reserved)
         size = sum(int(table.size()) for table in self.tables)
         small = size + _ROOM <= _LARGEST_INT32
         self._place_dtype = tf.int32 if small else tf.int64
@@ -108,7 +112,6 @@ class StockTable(tf.Module):
         Returns:
             The hash table.
         """
-        empty, deleted, _ = mixed_keys(np.array(self.reserved)).tolist()
         buckets = 16
         while buckets * _FILL < size:
             buckets *= 2
@@ -116,8 +119,8 @@ class StockTable(tf.Module):
             tf.int64,
             self._place_dtype,
             default_value=0,
-            empty_key=empty,
-            deleted_key=deleted,
+            empty_key=_LOWEST,
+            deleted_key=_LOWEST + 1,
             initial_num_buckets=buckets,
             **options,
         )
@@ -150,20 +153,18 @@ class StockTable(tf.Module):
         return rows, tf.reshape(found, tf.shape(keys))
 
     def _mixed(self, keys: tf.Tensor) -> tf.Tensor:
-        """Mixes the bits of keys; see `mixed_keys`."""
-        *_, stand_in = mixed_keys(np.array(self.reserved)).tolist()
+        """Mixes the bits of keys; reserved ones become the third of them."""
         half = tf.constant(32, tf.uint64)
 
         def fold(bits: tf.Tensor) -> tf.Tensor:
             high = tf.bitwise.right_shift(bits, half)
             return tf.bitwise.bitwise_xor(bits, high)
 
-        bits = fold(tf.bitcast(keys, tf.uint64)) * tf.constant(
-            _MIXER, tf.uint64
-        )
-        mixed = tf.bitcast(fold(bits), tf.int64)
-        taken = (keys == self.reserved[0]) | (keys == self.reserved[1])
-        return tf.where(taken, tf.constant(stand_in, tf.int64), mixed)
+        bits = fold(tf.bitcast(keys, tf.uint64))
+        bits = fold(bits * tf.constant(_MIXER, tf.uint64))
+        if self.offset:
+            bits += tf.constant(self.offset, tf.uint64)
+        return tf.maximum(tf.bitcast(bits, tf.int64), _LOWEST + 2)
 
     def _rows_at(self, places: tf.Tensor) -> tf.Tensor:
         scales = None
@@ -221,31 +222,46 @@ class _Untracked:
         self.value = value
 
 
-def mixed_keys(keys: Keys) -> Keys:
+def mixed_keys(keys: Keys, offset: int) -> Keys:
     """Mixes the bits of keys, so that low bits depend on all others.
 
     Args:
         keys: Keys.
+        offset: Added in the end.
 
     Returns:
         Other keys, distinct for distinct ones.
     """
     bits = keys.view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(32))) * np.uint64(_MIXER)
-    return (bits ^ (bits >> np.uint64(32))).view(np.int64)
+    bits = _folded(_folded(bits) * np.uint64(_MIXER)) + np.uint64(offset)
+    mixed: Keys = bits.view(np.int64)
+    return mixed
 
 
-def _absent_keys(tables: Sequence[table_lib.Table]) -> tuple[int, ...]:
-    """Returns three keys that no record has."""
-    found: list[int] = []
-    for start in itertools.count(-(2**63), 64):
-        candidates = tf.range(start, start + 64, dtype=tf.int64)
+def _folded(bits: Any) -> Any:
+    return bits ^ (bits >> np.uint64(32))
+
+
+def _free_offset(tables: Sequence[table_lib.Table]) -> tuple[int, Keys]:
+    """Chooses an offset for which no record has a key that is reserved.
+
+    Args:
+        tables: The tables.
+
+    Returns:
+        The offset, and the keys that the reserved ones come of.
+    """
+    reserved = np.arange(_LOWEST, _LOWEST + 3, dtype=np.int64)
+    inverse = np.uint64(pow(_MIXER, -1, 2**64))
+    for offset in itertools.count():
+        bits = reserved.view(np.uint64) - np.uint64(offset)
+        keys = _folded(_folded(bits) * inverse).view(np.int64)
+        missing = tf.constant(keys)
         for table in tables:
-            candidates = _ops.table_missing(table.resource_handle, candidates)
-        found += candidates.numpy().tolist()
-        if len(found) >= 3:
-            break
-    return tuple(found[:3])
+            missing = _ops.table_missing(table.resource_handle, missing)
+        if len(missing) == len(keys):
+            return offset, keys
+    raise AssertionError
 
 
 class StockTables:

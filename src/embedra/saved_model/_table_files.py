@@ -74,7 +74,7 @@ def write_table(
     index = table.new_index(size, experimental_is_anonymous=True)
     keys = 0
     for records in _chunks(table, size):
-        if np.isin(records.keys, table.reserved[:2]).any():
+        if np.isin(records.keys, table.reserved.value).any():
             msg = (
                 f"Table {header.name!r} was changed while it was exported. "
                 "Export it while it is not trained."
@@ -82,7 +82,7 @@ def write_table(
             raise RuntimeError(msg)
         places = np.arange(rows.written, rows.written + len(records.keys))
         index.insert(
-            tf.constant(mixed_keys(records.keys)),
+            tf.constant(mixed_keys(records.keys, table.offset)),
             tf.constant(places, table.index.value_dtype),
         )
         rows.write(records.rows)
