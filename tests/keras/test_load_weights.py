@@ -34,8 +34,15 @@ def new_model(form):
     return model
 
 
-@pytest.mark.parametrize("by", ["folder", "prefix"])
-@pytest.mark.parametrize("when", ["unbuilt", "built", "compiled", "fitted"])
+@pytest.mark.parametrize(
+    ("when", "by"),
+    [
+        ("unbuilt", "folder"),
+        ("built", "prefix"),
+        ("compiled", "folder"),
+        ("fitted", "prefix"),
+    ],
+)
 def test_k02_weights_load_whenever_and_by_folder_or_prefix(trained, when, by):
     form, model, folder = trained
     path = str(folder)
