@@ -345,15 +345,10 @@ def test_names_can_be_given(tmp_path):
 
 
 def test_a_saver_has_the_settings(tmp_path):
-    class Creator:
-        saver = de.FileSystemSaver(
-            proc_size=2, proc_rank=1, save_path=str(tmp_path)
-        )
-
-        def table_options(self):
-            return {}
-
-    variable = empty(kv_creator=Creator())
+    saver = de.FileSystemSaver(
+        proc_size=2, proc_rank=1, save_path=str(tmp_path)
+    )
+    variable = empty(kv_creator=de.CuckooHashTableCreator(saver=saver))
     variable.upsert([3], [[1.0, 2.0]])
     variable.save_to_file_system()
     assert "rank1_size2" in only_file(tmp_path, "-keys").name

@@ -327,6 +327,7 @@ def test_a_graph_of_tf1_looks_up_and_gives_gradients(devices, max_norm):
             combiner="sum",
             max_norm=max_norm,
             return_trainable=True,
+            mask_negative=True,
         )
         (gradient,) = tf.gradients(tf.reduce_sum(rows**2), [trainable.value])
         assert isinstance(gradient, tf.IndexedSlices)
