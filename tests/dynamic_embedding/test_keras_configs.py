@@ -46,10 +46,11 @@ class KeepAll(de.RestrictPolicy):
 
 
 @keras.saving.register_keras_serializable(package="tests")
-class Kind:
+class Kind(de.KVCreator):
     """A kind of table of a user."""
 
     def __init__(self, rows=7):
+        super().__init__()
         self.rows = rows
 
     def table_options(self):

@@ -115,9 +115,11 @@ def _whole_lines(delimiter: str) -> re.Pattern[bytes]:
     Quotes mean what they mean to Arrow: one that does not begin a value is
     part of it. Nothing is ever tried twice, so the time is linear.
     """
+    # Groups are not repeated possessively: Python 3.11 before 3.11.5 gets that
+    # wrong (gh-106052).
     mark, value = _patterns(delimiter, quoted=True)
-    line = value + rb"(?:" + mark + value + rb")*+(?:\r\n?|\n)"
-    return re.compile(rb"(?:" + line + rb")*+")
+    line = value + rb"(?:" + mark + value + rb")*(?:\r\n?|\n)"
+    return re.compile(rb"(?:(?>" + line + rb"))*")
 
 
 def _values(delimiter: str, *, quoted: bool) -> re.Pattern[bytes]:
@@ -130,7 +132,7 @@ def _patterns(delimiter: str, *, quoted: bool) -> tuple[bytes, bytes]:
     """What matches a delimiter, and a value."""
     mark = re.escape(delimiter.encode())
     rest = rb"[^" + mark + rb"\r\n]*+"
-    whole = rb'"(?:[^"\r\n]++|"")*+"'
+    whole = rb'"(?:[^"\r\n]++|"")*"(?!")'
     return mark, rb"(?:" + whole + rb'|(?!"))' + rest if quoted else rest
 
 

@@ -77,7 +77,9 @@ class RestrictPolicy:
         trigger = num_reserved if trigger is None else trigger
         _check_counts(num_reserved, trigger)
         # An op each: the tables may be on different servers.
-        sizes = tf.stack([t.size() for t in self.var.tables])
+        sizes = tf.stack(
+            [tf.constant(0, tf.int64) + t.size() for t in self.var.tables]
+        )
         bounds = tf.where(
             tf.reduce_sum(sizes) > tf.cast(trigger, tf.int64),
             _shares(tf.cast(num_reserved, tf.int64), sizes),
