@@ -7,8 +7,11 @@ reference: its gradient is a list of slices, which Keras clips, and some
 optimizers square, before repeats are summed.)
 """
 
+import threading
+
 import keras
 import numpy as np
+import tensorflow as tf
 from numpy.testing import assert_allclose
 
 from embedra.layers import Embedding
@@ -141,3 +144,32 @@ def assert_close(actual, expected, *, tolerance=1e-5):
         rtol=tolerance,
         atol=tolerance,
     )
+
+
+def assert_concurrent_calls_get_their_own_rows(serve):
+    """Calls a function 10,000 times from 16 threads.
+
+    Args:
+        serve: Gives "ids" as it was given them, below 1000, and their "rows":
+            `[id, -2 * id]`.
+    """
+    wrong, done = [], []
+
+    def call(seed):
+        generator = np.random.default_rng(seed)
+        for _ in range(625):
+            asked = generator.integers(0, 1000, size=generator.integers(1, 50))
+            answer = serve(tf.constant(asked))
+            rows = np.float32(asked)[:, None] * [[1.0, -2.0]]
+            right = np.array_equal(answer["ids"], asked)
+            if not (right and np.array_equal(answer["rows"], rows)):
+                wrong.append(asked)
+            done.append(1)
+
+    threads = [threading.Thread(target=call, args=(i,)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(done) == 10_000
+    assert not wrong

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 
 import keras
 import numpy as np
@@ -11,7 +10,11 @@ import tensorflow as tf
 
 import embedra.dynamic_embedding as de
 
-from .reference import assert_close, random_rows
+from .reference import (
+    assert_close,
+    assert_concurrent_calls_get_their_own_rows,
+    random_rows,
+)
 
 
 DEVICES = pytest.mark.parametrize(
@@ -288,23 +291,4 @@ def test_l15_concurrent_calls_of_an_export_get_their_own_rows(tmp_path):
     finally:
         de.enable_train_mode()
     loaded = tf.saved_model.load(str(tmp_path / "export"))
-    wrong, done = [], []
-
-    def call(seed):
-        generator = np.random.default_rng(seed)
-        for _ in range(625):
-            asked = generator.integers(0, 1000, size=generator.integers(1, 50))
-            answer = loaded.serve(tf.constant(asked))
-            rows = np.float32(asked)[:, None] * [[1.0, -2.0]]
-            right = np.array_equal(answer["ids"], asked)
-            if not (right and np.array_equal(answer["rows"], rows)):
-                wrong.append(asked)
-            done.append(1)
-
-    threads = [threading.Thread(target=call, args=(i,)) for i in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(done) == 10_000
-    assert not wrong
+    assert_concurrent_calls_get_their_own_rows(loaded.serve)

@@ -12,6 +12,18 @@ namespace {
 // Probability below two standard deviations under the mean.
 constexpr double kTruncatedTail = 0.022750131948179207;
 
+// The seed of a table's random numbers. Part of what "the same id starts the
+// same" means: never change it.
+uint64_t StreamOf(uint64_t seed, const std::string& table_name) {
+  uint64_t stream = internal::Mix64(seed);
+  for (const char c : table_name) {
+    stream = internal::Mix64(stream ^ static_cast<unsigned char>(c));
+  }
+  return internal::Mix64(stream ^ table_name.size());
+}
+
+}  // namespace
+
 const char* NameOf(InitializerSpec::Kind kind) {
   switch (kind) {
     case InitializerSpec::Kind::kConstant:
@@ -25,18 +37,6 @@ const char* NameOf(InitializerSpec::Kind kind) {
   }
   return "unknown";
 }
-
-// The seed of a table's random numbers. Part of what "the same id starts the
-// same" means: never change it.
-uint64_t StreamOf(uint64_t seed, const std::string& table_name) {
-  uint64_t stream = internal::Mix64(seed);
-  for (const char c : table_name) {
-    stream = internal::Mix64(stream ^ static_cast<unsigned char>(c));
-  }
-  return internal::Mix64(stream ^ table_name.size());
-}
-
-}  // namespace
 
 Status InitializerSpec::Validate(int64_t dim) const {
   const std::string given = std::to_string(parameters.size());

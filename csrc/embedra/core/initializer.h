@@ -30,6 +30,9 @@ struct InitializerSpec {
   Status Validate(int64_t dim) const;
 };
 
+// What a kind is called: "constant", "uniform" and so on.
+const char* NameOf(InitializerSpec::Kind kind);
+
 // Draws initial rows.
 class RowInitializer {
  public:

@@ -274,8 +274,8 @@ class TableInitializerOp : public TableKernel {
     table.GetInitializer(&initializer, &seed, &stream_name);
     TF_RETURN_IF_ERROR(
         SetScalarOutput(ctx, "stream_name", tstring(stream_name)));
-    TF_RETURN_IF_ERROR(SetScalarOutput(
-        ctx, "kind", tstring(InitializerName(initializer.kind))));
+    TF_RETURN_IF_ERROR(
+        SetScalarOutput(ctx, "kind", tstring(NameOf(initializer.kind))));
     TF_RETURN_IF_ERROR(
         SetVectorOutput(ctx, "parameters", initializer.parameters));
     return SetScalarOutput(ctx, "seed", static_cast<int64_t>(seed));

@@ -28,20 +28,6 @@ absl::Status ParseInitializer(absl::string_view name,
   return absl::OkStatus();
 }
 
-absl::string_view InitializerName(InitializerSpec::Kind kind) {
-  switch (kind) {
-    case InitializerSpec::Kind::kConstant:
-      return "constant";
-    case InitializerSpec::Kind::kUniform:
-      return "uniform";
-    case InitializerSpec::Kind::kNormal:
-      return "normal";
-    case InitializerSpec::Kind::kTruncatedNormal:
-      return "truncated_normal";
-  }
-  return "";
-}
-
 absl::Status ParseEvictionOrder(absl::string_view name, EvictionOrder* order) {
   if (name == "recency") {
     *order = EvictionOrder::kRecency;

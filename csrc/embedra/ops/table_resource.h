@@ -41,12 +41,10 @@ class TableResource : public tensorflow::ResourceBase {
   std::atomic<bool> closed_{false};
 };
 
-// The initializer of that name; see the op definitions in handle_ops.cc.
+// The initializer of that name, the reverse of NameOf; see the op definitions
+// in handle_ops.cc.
 absl::Status ParseInitializer(absl::string_view name,
                               InitializerSpec::Kind* kind);
-
-// The reverse of ParseInitializer.
-absl::string_view InitializerName(InitializerSpec::Kind kind);
 
 // The order of that name: recency or frequency.
 absl::Status ParseEvictionOrder(absl::string_view name, EvictionOrder* order);

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
+from ._clip import clip
 from ._fused import FusedRule, fused_rule
 from ._generic import row_updater
 from ._support import check_supported
@@ -61,11 +62,13 @@ def apply_gradients(
         unique, sums = _ops.table_deduplicate(
             [table.resource_handle], [positions], [values], dims=[table.dim]
         )
-        sums = _clipped(optimizer, sums[0] * scale)
+        sums = clip(optimizer, sums[0] * scale)
         row_updater(table, optimizer).update(unique[0], sums, decay)
         _ops.table_set_step(table.resource_handle, step)
     if constraint is not None:
-        _constrain(table, positions, constraint)
+        touched = tf.unique(positions)[0]
+        touched = tf.boolean_mask(touched, touched >= 0)
+        constrain_rows(table, touched, constraint)
 
 
 def _update_fused(
@@ -103,25 +106,23 @@ def _weight_decay(
     return float(optimizer.weight_decay)
 
 
-def _clipped(
-    optimizer: keras.optimizers.Optimizer, sums: tf.Tensor
-) -> tf.Tensor:
-    if optimizer.clipnorm:
-        sums = tf.clip_by_norm(sums, optimizer.clipnorm)
-    if optimizer.clipvalue:
-        limit = optimizer.clipvalue
-        sums = tf.clip_by_value(sums, -limit, limit)
-    return sums
-
-
-def _constrain(
+def constrain_rows(
     table: table_lib.Table, positions: tf.Tensor, constraint: Any
-) -> None:
-    """Applies a Keras constraint to the touched rows, as a matrix of them."""
-    unique = tf.unique(positions)[0]
-    unique = tf.boolean_mask(unique, unique >= 0)
+) -> Any:
+    """Applies a Keras constraint to rows, as a matrix of them.
+
+    Args:
+        table: The table.
+        positions: Positions of the rows, unique, `int64`, shape `(n,)`.
+        constraint: The constraint.
+
+    Returns:
+        The operation to run in a TF1 graph, None elsewhere.
+    """
     rows, _ = _ops.table_read_records(
-        table.resource_handle, unique, dim=table.dim
+        table.resource_handle, positions, dim=table.dim
     )
     rows = tf.convert_to_tensor(constraint(rows))
-    _ops.table_write_records(table.resource_handle, unique, rows, dim=table.dim)
+    return _ops.table_write_records(
+        table.resource_handle, positions, rows, dim=table.dim
+    )

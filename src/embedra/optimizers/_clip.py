@@ -25,20 +25,46 @@ def clip_over_tables(optimizer: Any, parts: list[TablePart]) -> list[TablePart]:
     """
     if not optimizer.clipnorm or len(parts) == 1:
         return parts
-    unique, sums = _ops.table_deduplicate(
-        [table.resource_handle for table, _ in parts],
-        [slices.indices for _, slices in parts],
-        [tf.cast(slices.values, tf.float32) for _, slices in parts],
-        dims=[table.dim for table, _ in parts],
-    )
-    norm = tf.linalg.global_norm(sums)
+    parts = sum_repeats(parts)
+    sums = [slices.values for _, slices in parts]
+    factor = shortening(optimizer, optimizer.clipnorm, sums)
+    return [(table, scaled(slices, factor)) for table, slices in parts]
+
+
+def shortening(optimizer: Any, limit: float, values: list[Any]) -> tf.Tensor:
+    """Returns the factor by which gradients together get no longer than asked.
+
+    Args:
+        optimizer: Whose gradients they are; they may be scaled with the loss.
+        limit: Largest norm of all of them.
+        values: The gradients, repeated rows summed.
+
+    Returns:
+        A scalar, 1 at most.
+    """
+    norm = tf.linalg.global_norm(values)
     if optimizer.loss_scale_factor is not None:
         norm /= optimizer.loss_scale_factor
-    factor = optimizer.clipnorm / tf.maximum(norm, optimizer.clipnorm)
-    return [
-        (table, tf.IndexedSlices(values * factor, indices))
-        for (table, _), indices, values in zip(parts, unique, sums, strict=True)
-    ]
+    return limit / tf.maximum(norm, limit)
+
+
+def clip(optimizer: Any, sums: tf.Tensor, scale: float = 1.0) -> tf.Tensor:
+    """Applies an optimizer's limits to a gradient: by norm, then by value.
+
+    Args:
+        optimizer: Has the limits.
+        sums: The gradient, repeated rows summed.
+        scale: Factor that the gradient still has.
+
+    Returns:
+        The same, clipped.
+    """
+    if optimizer.clipnorm:
+        sums = tf.clip_by_norm(sums, optimizer.clipnorm * scale)
+    if optimizer.clipvalue:
+        limit = optimizer.clipvalue * scale
+        sums = tf.clip_by_value(sums, -limit, limit)
+    return sums
 
 
 def set_clip_limits(
@@ -93,13 +119,8 @@ def clipped_before(optimizer: Any, gradients: list[Any]) -> list[Any]:
 def _clipped(optimizer: Any, gradient: Any) -> Any:
     (gradient,) = deduplicated([gradient])
     slices = gradient.slices
-    values = slices.values
     scale = optimizer.loss_scale_factor or 1.0
-    if optimizer.clipnorm:
-        values = tf.clip_by_norm(values, optimizer.clipnorm * scale)
-    if optimizer.clipvalue:
-        limit = optimizer.clipvalue * scale
-        values = tf.clip_by_value(values, -limit, limit)
+    values = clip(optimizer, slices.values, scale)
     return gradient._replace(slices=tf.IndexedSlices(values, slices.indices))
 
 
@@ -120,13 +141,29 @@ def deduplicated(gradients: list[Any]) -> list[Any]:
     """Sums the gradients of equal rows, for all tables in one op."""
     if not gradients:
         return []
+    parts = sum_repeats([(g.table, g.slices) for g in gradients])
+    return [
+        g._replace(slices=slices)
+        for g, (_, slices) in zip(gradients, parts, strict=True)
+    ]
+
+
+def sum_repeats(parts: list[TablePart]) -> list[TablePart]:
+    """Sums the gradients of equal rows, for all tables in one op.
+
+    Args:
+        parts: Tables, at least one, and their gradients.
+
+    Returns:
+        The same, each row once.
+    """
     unique, sums = _ops.table_deduplicate(
-        [g.table.resource_handle for g in gradients],
-        [g.slices.indices for g in gradients],
-        [tf.cast(g.slices.values, tf.float32) for g in gradients],
-        dims=[g.table.dim for g in gradients],
+        [table.resource_handle for table, _ in parts],
+        [slices.indices for _, slices in parts],
+        [tf.cast(slices.values, tf.float32) for _, slices in parts],
+        dims=[table.dim for table, _ in parts],
     )
     return [
-        g._replace(slices=tf.IndexedSlices(values, indices))
-        for g, indices, values in zip(gradients, unique, sums, strict=True)
+        (table, tf.IndexedSlices(values, indices))
+        for (table, _), indices, values in zip(parts, unique, sums, strict=True)
     ]

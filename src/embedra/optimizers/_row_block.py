@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
+from ._apply import constrain_rows
 from ._block_rows import BlockRows
 from ._fused import FusedRule
 from ._slot_initial import constant_initial
@@ -187,17 +188,12 @@ class RowBlock:
         constraint = self.variable.row_constraint
         if constraint is None:
             return []
-        done = []
-        for table, positions in zip(self.tables, self._positions, strict=True):
-            rows, _ = _ops.table_read_records(
-                table.resource_handle, positions, dim=self.dim
+        return [
+            constrain_rows(table, positions, constraint)
+            for table, positions in zip(
+                self.tables, self._positions, strict=True
             )
-            rows = tf.convert_to_tensor(constraint(rows))
-            write = _ops.table_write_records(
-                table.resource_handle, positions, rows, dim=self.dim
-            )
-            done.append(write)
-        return done
+        ]
 
     def _split(self, values: tf.Tensor) -> list[tf.Tensor]:
         """Splits what belongs to the touched rows by table."""

@@ -67,8 +67,7 @@ class RowwiseAdagrad(keras.optimizers.Optimizer):
         self._accumulators = [self._accumulator(v) for v in variables]
 
     def _accumulator(self, variable: Any) -> Any:
-        # Such a variable keeps its own state: a table keeps it in its records.
-        if getattr(variable, "overwrite_with_gradient", False):
+        if keeps_own_state(variable):
             return None
         shape = tuple(variable.shape)
         if len(shape) > 1:
@@ -92,9 +91,7 @@ class RowwiseAdagrad(keras.optimizers.Optimizer):
             variable: The variable.
             learning_rate: Of this step.
         """
-        if isinstance(gradient, tf.IndexedSlices):
-            gradient = tf.convert_to_tensor(gradient)
-        gradient = ops.cast(gradient, variable.dtype)
+        gradient = dense_like(gradient, variable)
         rate = ops.cast(learning_rate, variable.dtype)
         accumulator = self._accumulators[self._get_variable_index(variable)]
         square = ops.square(gradient)
@@ -111,3 +108,24 @@ class RowwiseAdagrad(keras.optimizers.Optimizer):
             "initial_accumulator_value": self.initial_accumulator_value,
             "epsilon": self.epsilon,
         }
+
+
+def keeps_own_state(variable: Any) -> bool:
+    """Returns whether a variable has no slots: a table has them in its records.
+
+    Args:
+        variable: A Keras variable.
+    """
+    return bool(getattr(variable, "overwrite_with_gradient", False))
+
+
+def dense_like(gradient: Any, variable: Any) -> Any:
+    """Returns a gradient as a dense tensor of a variable's dtype.
+
+    Args:
+        gradient: Dense, or slices.
+        variable: The variable.
+    """
+    if isinstance(gradient, tf.IndexedSlices):
+        gradient = tf.convert_to_tensor(gradient)
+    return ops.cast(gradient, variable.dtype)

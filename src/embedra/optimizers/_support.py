@@ -45,12 +45,7 @@ def check_supported(
         why = "its step is not made row by row."
         raise unsupported_state(optimizer, table_name, why)
     if optimizer.use_ema:
-        msg = (
-            f"Optimizer {name} has use_ema=True, which table {table_name!r} "
-            "cannot follow: an average of all rows would have to move at every "
-            "step. Set use_ema=False."
-        )
-        raise UnsupportedOptimizerError(msg)
+        raise unsupported_average(name, table_name)
     if getattr(optimizer, "handles_tables", False):
         return
     for setting in ("gradient_accumulation_steps", "global_clipnorm"):
@@ -81,5 +76,25 @@ def unsupported_state(
     error: UnsupportedOptimizerError = UnsupportedOptimizerError(
         f"Optimizer {type(optimizer).__name__} cannot update table "
         f"{table_name!r}: {why} {_REMEDY}"
+    )
+    return error
+
+
+def unsupported_average(
+    name: str, table_name: str
+) -> UnsupportedOptimizerError:
+    """Returns an error for an optimizer that averages over its steps.
+
+    Args:
+        name: Of the optimizer's class.
+        table_name: Of the table.
+
+    Returns:
+        The error, to be raised.
+    """
+    error: UnsupportedOptimizerError = UnsupportedOptimizerError(
+        f"Optimizer {name} has use_ema=True, which table {table_name!r} "
+        "cannot follow: an average of all rows would have to move at every "
+        "step. Set use_ema=False."
     )
     return error

@@ -8,7 +8,7 @@ import tensorflow as tf
 from ._block_rows import BlockRows
 from ._fused import FusedRule, fused_rule_of
 from ._substitution import inner_variables
-from ._support import UnsupportedOptimizerError, unsupported_state
+from ._support import unsupported_average, unsupported_state
 from ._tf_keras_saving import TfKerasWrapper, tf_keras
 
 
@@ -51,12 +51,7 @@ class TfKerasTableOptimizer(TfKerasWrapper):
             why = "its step is not made row by row."
             raise unsupported_state(self, table_name, why)
         if self.use_ema:
-            msg = (
-                f"Optimizer {self.wrapped_class.__name__} has use_ema=True, "
-                f"which table {table_name!r} cannot follow: an average of all "
-                "rows would have to move at every step. Set use_ema=False."
-            )
-            raise UnsupportedOptimizerError(msg)
+            raise unsupported_average(self.wrapped_class.__name__, table_name)
 
     def sums_by_itself(self) -> bool:
         """Whether the rule sums gradients of a row, and all before is linear.

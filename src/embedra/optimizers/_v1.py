@@ -21,15 +21,6 @@ class TableOptimizerV1(Substitution):
 
     stand_in = ScratchRows
 
-    @classmethod
-    def suits(cls, optimizer: Any) -> bool:
-        """Returns whether this is the wrapper for an optimizer.
-
-        Args:
-            optimizer: Any optimizer.
-        """
-        return isinstance(optimizer, tf.compat.v1.train.Optimizer)
-
     def sums_by_itself(self) -> bool:
         """Whether the rule sums gradients of a row, as kernels do."""
         module = self.wrapped_class.__module__

@@ -3,14 +3,9 @@
 from typing import Any
 
 import keras
-import tensorflow as tf
 from keras import ops
 
-
-def _dense(gradient: Any) -> Any:
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.convert_to_tensor(gradient)
-    return gradient
+from ._rowwise_adagrad import dense_like, keeps_own_state
 
 
 @keras.saving.register_keras_serializable(package="embedra")
@@ -58,7 +53,7 @@ class MomentumV1(keras.optimizers.Optimizer):
             variable: The variable.
             learning_rate: Of this step.
         """
-        gradient = ops.cast(_dense(gradient), variable.dtype)
+        gradient = dense_like(gradient, variable)
         rate = ops.cast(learning_rate, variable.dtype)
         slot = self._accumulators[self._get_variable_index(variable)]
         accumulated = ops.add(ops.multiply(slot, self.momentum), gradient)
@@ -155,7 +150,7 @@ class ProximalV1(keras.optimizers.Optimizer):
             variable: The variable.
             learning_rate: Of this step.
         """
-        gradient = ops.cast(_dense(gradient), variable.dtype)
+        gradient = dense_like(gradient, variable)
         rate = ops.cast(learning_rate, variable.dtype)
         step_rate = rate
         if self._accumulators:
@@ -184,7 +179,7 @@ def _slots(
     """Makes a slot for each variable; tables keep theirs in their records."""
     return [
         None
-        if getattr(variable, "overwrite_with_gradient", False)
+        if keeps_own_state(variable)
         else optimizer.add_variable_from_reference(
             variable, name, initializer=initializer
         )

@@ -14,6 +14,7 @@ from ._clip import (
     deduplicated,
     scaled,
     set_clip_limits,
+    shortening,
     values_of,
 )
 from ._legacy_keras import TfKerasLegacyTableOptimizer
@@ -221,12 +222,9 @@ class TableOptimizer(_Optimizer):
         tables = deduplicated(tables)
         values = [g.slices.values for g in tables]
         values += [values_of(grad) for grad, _ in dense if grad is not None]
-        norm = tf.linalg.global_norm(values)
-        if self.loss_scale_factor is not None:
-            norm /= self.loss_scale_factor
         # Keras clips the dense gradients once more, by which they, now
         # shorter than the limit, are not changed.
-        factor = self.global_clipnorm / tf.maximum(norm, self.global_clipnorm)
+        factor = shortening(self, self.global_clipnorm, values)
         return (
             [g._replace(slices=scaled(g.slices, factor)) for g in tables],
             [(g if g is None else scaled(g, factor), v) for g, v in dense],
