@@ -71,3 +71,24 @@ def test_numbers_that_do_not_fit_are_refused_before_anything_changes():
             tables, [[1], [2]], [np.ones((1, 2)), np.ones((1, 2))]
         )
     assert table_lib.table_sizes(tables) == [0, 0]
+
+
+def test_a_graph_of_tf1_runs_them_in_order():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        tables = make_tables()
+        rows = table_lib.lookup_tables(tables, KEYS, True)
+        ones = [
+            np.ones((*np.shape(keys), table.dim), np.float32)
+            for keys, table in zip(KEYS, tables, strict=True)
+        ]
+        accumulated = table_lib.accumulate_tables(tables, KEYS, ones)
+        assigned = table_lib.assign_tables(tables, KEYS, ones)
+        sizes = table_lib.table_sizes(tables)
+        cleared = table_lib.clear_tables(tables)
+        assert (session.run(rows[3]) == 7.0).all()
+        session.run(accumulated)
+        assert (session.run(rows[3]) == 8.0).all()
+        session.run(assigned)
+        assert all((row == 1.0).all() for row in session.run(rows))
+        session.run(cleared)
+        assert session.run(sizes) == [0, 0, 0, 0]

@@ -56,7 +56,7 @@ def lookup_tables(
     for dtype, where in _by_dtype(tables).items():
         if insert:
             for i in where:
-                tables[i].create_missing(keys[i])
+                keys[i] = tables[i].create_missing(keys[i])
         handles = [tables[i].resource_handle for i in where]
         found = _ops.table_lookup(
             handles,
@@ -75,13 +75,16 @@ def lookup_tables(
 
 def assign_tables(
     tables: Sequence[Table], keys: Sequence[Any], rows: Sequence[Any]
-) -> None:
+) -> Any:
     """Stores rows in several tables; see `Table.assign`.
 
     Args:
         tables: Tables.
         keys: Keys for each, of any shape.
         rows: Rows for each, shape `keys.shape + (dim,)`.
+
+    Returns:
+        The operation to run in a TF1 graph, None elsewhere.
 
     Raises:
         ValueError: If shapes or numbers do not fit; no table is changed.
@@ -92,7 +95,7 @@ def assign_tables(
         checked_rows(table, k, tf.cast(r, table.dtype), "rows")
         for table, k, r in zip(tables, keys, rows, strict=True)
     ]
-    for where in _by_dtype(tables).values():
+    assigned = [
         _ops.table_assign(
             [tables[i].resource_handle for i in where],
             [tf.reshape(keys[i], (-1,)) for i in where],
@@ -100,17 +103,23 @@ def assign_tables(
             dims=[tables[i].dim for i in where],
             only_missing=False,
         )
+        for where in _by_dtype(tables).values()
+    ]
+    return _to_run(assigned)
 
 
 def accumulate_tables(
     tables: Sequence[Table], keys: Sequence[Any], deltas: Sequence[Any]
-) -> None:
+) -> Any:
     """Adds to rows of several tables; see `Table.accumulate`.
 
     Args:
         tables: Tables.
         keys: Keys for each, of any shape.
         deltas: What is added, for each, shape `keys.shape + (dim,)`.
+
+    Returns:
+        The operation to run in a TF1 graph, None elsewhere.
 
     Raises:
         ValueError: If shapes or numbers do not fit; no table is changed.
@@ -121,14 +130,16 @@ def accumulate_tables(
         checked_rows(table, k, tf.cast(d, tf.float32), "deltas")
         for table, k, d in zip(tables, keys, deltas, strict=True)
     ]
-    for table, k in zip(tables, keys, strict=True):
-        table.create_missing(k)
-    _ops.table_accumulate(
+    keys = [
+        table.create_missing(k) for table, k in zip(tables, keys, strict=True)
+    ]
+    accumulated = _ops.table_accumulate(
         [table.resource_handle for table in tables],
         [tf.reshape(k, (-1,)) for k in keys],
         flat,
         dims=[table.dim for table in tables],
     )
+    return _to_run([accumulated])
 
 
 def remove_from_tables(
@@ -164,13 +175,24 @@ def table_sizes(tables: Sequence[Table]) -> list[Any]:
     return [number(size) for size in sizes]
 
 
-def clear_tables(tables: Sequence[Table]) -> None:
+def clear_tables(tables: Sequence[Table]) -> Any:
     """Removes all keys of several tables.
 
     Args:
         tables: Tables.
+
+    Returns:
+        The operation to run in a TF1 graph, None elsewhere.
     """
-    _ops.table_clear([table.resource_handle for table in tables])
+    handles = [table.resource_handle for table in tables]
+    return _to_run([_ops.table_clear(handles)])
+
+
+def _to_run(operations: list[Any]) -> Any:
+    """Returns what a session is to run; elsewhere ops run by themselves."""
+    if tf.executing_eagerly() or tf.inside_function():
+        return None
+    return tf.group(*operations)
 
 
 def _keys_of(tables: Sequence[Table], keys: Sequence[Any]) -> list[tf.Tensor]:
