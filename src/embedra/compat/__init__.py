@@ -1,0 +1,1 @@
+"""Names of older TensorFlow, for programs that were written with them."""
