@@ -53,6 +53,16 @@ def setting(variable: str) -> str | None:
     return os.environ.get(variable) or None
 
 
+def set_variable(variable: str, value: str) -> None:
+    """Sets an environment variable of this process.
+
+    Args:
+        variable: Its name.
+        value: Its value.
+    """
+    os.environ[variable] = value
+
+
 def _is_the_command() -> bool:
     # While `python -m embedra` imports the package, argv[0] is still "-m".
     as_module = sys.orig_argv[1:3] == ["-m", "embedra"]

@@ -1,0 +1,128 @@
+"""scope: sets options for a block, in this thread or task alone."""
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+from ._cluster import current_cluster
+from ._options import Options
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_set: contextvars.ContextVar[Options | None] = contextvars.ContextVar(
+    "embedra_options", default=None
+)
+
+
+def current_options() -> Options:
+    """Returns the options that hold here.
+
+    Example:
+        >>> with scope(mode="eval"):
+        ...     current_options().mode
+        'eval'
+        >>> current_options().mode
+        'train'
+    """
+    return _set.get() or Options.from_environment()
+
+
+@contextlib.contextmanager
+def scope(**options: Any) -> Iterator[Options]:
+    """Sets options for a block.
+
+    Scopes may be within one another: the inner ones set what they name, the
+    rest stays. They hold in their thread, or task of asyncio. TensorFlow and
+    Keras are not changed: functions of Embedra read the options.
+
+    Args:
+        **options: See `embedra.scopes.Options`. Options of HybridBackend that
+            are about graphics cards or the exchange of values are accepted, and
+            logged as without effect.
+
+    Yields:
+        The options.
+
+    Raises:
+        TypeError: If an option is unknown.
+        ValueError: If the value of an option is wrong.
+        NotImplementedError: If tables are to be split over several processes.
+
+    Example:
+        >>> with scope(keep_checkpoint_max=2), scope(mode="eval") as options:
+        ...     options.keep_checkpoint_max
+        2
+    """
+    replaced = current_options().replaced(options)
+    if options.get("sharding"):
+        _check_one_process()
+    token = _set.set(replaced)
+    try:
+        yield replaced
+    finally:
+        _set.reset(token)
+
+
+def embedding_scope(
+    **options: Any,
+) -> contextlib.AbstractContextManager[Options]:
+    """Is `scope(sharding=True)`: its tables are split over the processes.
+
+    In one process there is one part.
+
+    Args:
+        **options: See `scope`.
+
+    Example:
+        >>> with embedding_scope() as options:
+        ...     options.sharding
+        True
+    """
+    return scope(**{"sharding": True, **options})
+
+
+def function(**options: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Makes a decorator by which a function runs in a scope.
+
+    Args:
+        **options: See `scope`. They are checked when the decorator is made.
+
+    Returns:
+        The decorator.
+
+    Raises:
+        TypeError: If an option is unknown.
+        ValueError: If the value of an option is wrong.
+
+    Example:
+        >>> @function(mode="infer")
+        ... def predict():
+        ...     return current_options().mode
+        >>> predict()
+        'infer'
+    """
+    Options().replaced(options)
+
+    def decorate(decorated: Callable[_P, _R]) -> Callable[_P, _R]:
+        @functools.wraps(decorated)
+        def within(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            with scope(**options):
+                return decorated(*args, **kwargs)
+
+        return within
+
+    return decorate
+
+
+def _check_one_process() -> None:
+    count = current_cluster().world_size
+    if count > 1:
+        msg = (
+            f"This is one of {count} processes, but tables are not yet split "
+            "over processes. Start one process, or leave out `sharding`."
+        )
+        raise NotImplementedError(msg)
