@@ -5,6 +5,7 @@ from embedra.checkpoint import (
     MismatchError as MismatchError,
 )
 
+from ._convert import convert as convert
 from ._methods import ModelMethods as ModelMethods
 from ._model import Model as Model
 from ._wraps import wraps as wraps
