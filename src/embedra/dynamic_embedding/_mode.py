@@ -2,6 +2,8 @@
 
 import enum
 
+from embedra import scopes
+
 
 class ModelMode(enum.Enum):
     """What lookups are for.
@@ -37,10 +39,14 @@ def enable_inference_mode() -> None:
 def get_model_mode() -> ModelMode:
     """Returns the mode.
 
+    Within `embedra.scope(mode="eval")`, or "infer", it is INFERENCE.
+
     Example:
         >>> get_model_mode()
         <ModelMode.TRAIN: 'train'>
     """
+    if scopes.current_options().mode != "train":
+        return ModelMode.INFERENCE
     return _mode
 
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, finalize
 import tensorflow as tf
 from google.protobuf import wrappers_pb2  # type: ignore[import-untyped]
 
-from embedra import _ops
+from embedra import _ops, scopes
 
 from ._arguments import checked_dim, checked_dtype, checked_key_dtype
 from ._bounds import Bound
@@ -65,6 +65,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         )
         if seed is None:
             seed = self.initializer.seed
+        if seed is None:
+            seed = scopes.current_options().seed
         # Python's generator is the one that unseeded Keras initializers use.
         self.seed: int = random.getrandbits(62) if seed is None else int(seed)
         # The name that initial rows are drawn with: the name at creation, also

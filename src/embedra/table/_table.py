@@ -37,7 +37,8 @@ class Table(TableResource):
         dtype: Dtype of the rows: "float32", "bfloat16" or "float16". Slots and
             arithmetic are float32.
         seed: Seed of the initial rows. By default the initializer's own seed,
-            or else a fresh one that `keras.utils.set_random_seed` governs.
+            or else that of `embedra.scope(seed=...)`, or else a fresh one that
+            `keras.utils.set_random_seed` governs.
         initial_capacity: Records to make room for up front.
         device: Device that holds the table, by default the current one.
         shared_name: What the sessions of a TF1 graph, also those of other
