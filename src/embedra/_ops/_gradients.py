@@ -34,8 +34,8 @@ def _lookup_gradient(op: Any, *grads: Tensor) -> list[Any]:
         positions, bounds = again.positions, again.bounds
     slices = [
         tf.IndexedSlices(
-            values=tf.cast(tf.reshape(grad, [-1, dim]), tf.float32),
-            indices=tf.reshape(position, [-1]),
+            values=tf.cast(_with_rank(grad, [-1, dim]), tf.float32),
+            indices=_with_rank(position, [-1]),
             dense_shape=shape_of_slices(bound, dim),
         )
         for grad, position, bound, dim in zip(
@@ -148,6 +148,13 @@ def _split(tensors: Any, n: int) -> list[list[Tensor]]:
     """Splits the flat inputs or outputs of a list op into its lists of `n`."""
     tensors = list(tensors)
     return [tensors[i : i + n] for i in range(0, len(tensors), n)]
+
+
+def _with_rank(tensor: Tensor, shape: list[int]) -> Tensor:
+    """Reshapes a tensor, with no op where its rank says that it is flat."""
+    if tensor.shape.rank == len(shape):
+        return tensor
+    return tf.reshape(tensor, shape)
 
 
 def _nothing(count: int) -> list[None]:

@@ -1,6 +1,6 @@
 """One step of an optimizer on the rows of a table."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -13,6 +13,30 @@ from ._generic import row_updater
 from ._support import check_supported
 
 
+class StepInputs(NamedTuple):
+    """What all tables of a step read from their optimizer.
+
+    Attributes:
+        number: The step's, from 1, `int64`, scalar.
+        learning_rate: As it is at this step, `float32`, scalar.
+    """
+
+    number: tf.Tensor
+    learning_rate: tf.Tensor
+
+
+def step_inputs(optimizer: keras.optimizers.Optimizer) -> StepInputs:
+    """Reads what a step on tables needs.
+
+    Args:
+        optimizer: The one that makes the step.
+    """
+    return StepInputs(
+        tf.cast(optimizer.iterations, tf.int64) + 1,
+        tf.cast(optimizer.learning_rate, tf.float32),
+    )
+
+
 def apply_gradients(
     table: table_lib.Table,
     optimizer: keras.optimizers.Optimizer,
@@ -21,6 +45,7 @@ def apply_gradients(
     variable: Any = None,
     scale: Any = None,
     constraint: Any = None,
+    inputs: StepInputs | None = None,
 ) -> None:
     """Makes one step on the touched rows of a table.
 
@@ -41,6 +66,8 @@ def apply_gradients(
             `exclude_from_weight_decay` may leave it out.
         scale: Factor of the gradients, or None.
         constraint: Applied to the touched rows afterwards, or None.
+        inputs: The optimizer's `step_inputs`, where many tables share them;
+            they are read if None.
 
     Raises:
         UnsupportedOptimizerError: If the optimizer cannot update tables.
@@ -51,12 +78,12 @@ def apply_gradients(
         positions = tf.cast(positions, tf.int64)
         values = tf.cast(values, tf.float32)
     scale = 1.0 if scale is None else scale
-    step = tf.cast(optimizer.iterations, tf.int64) + 1
+    inputs = inputs or step_inputs(optimizer)
     decay = _weight_decay(optimizer, variable)
     rule = fused_rule(optimizer)
     if rule is not None:
         _update_fused(
-            table, optimizer, rule, positions, values, step, scale, decay
+            table, optimizer, rule, positions, values, inputs, scale, decay
         )
     else:
         unique, sums = _ops.table_deduplicate(
@@ -64,7 +91,7 @@ def apply_gradients(
         )
         sums = clip(optimizer, sums[0] * scale)
         row_updater(table, optimizer).update(unique[0], sums, decay)
-        _ops.table_set_step(table.resource_handle, step)
+        _ops.table_set_step(table.resource_handle, inputs.number)
     if constraint is not None:
         touched = tf.unique(positions)[0]
         touched = tf.boolean_mask(touched, touched >= 0)
@@ -77,7 +104,7 @@ def _update_fused(
     rule: FusedRule,
     positions: tf.Tensor,
     values: tf.Tensor,
-    step: tf.Tensor,
+    inputs: StepInputs,
     scale: Any,
     decay: float | None,
 ) -> None:
@@ -85,8 +112,8 @@ def _update_fused(
         [table.resource_handle],
         [positions],
         [values],
-        learning_rate=tf.cast(optimizer.learning_rate, tf.float32),
-        step=step,
+        learning_rate=inputs.learning_rate,
+        step=inputs.number,
         gradient_scale=scale,
         optimizer=rule.name,
         clipnorm=float(optimizer.clipnorm or 0.0),

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from embedra import table as table_lib
 
-from ._apply import apply_gradients
+from ._apply import StepInputs, apply_gradients, step_inputs
 from ._caller import calling_optimizer
 from ._clip import TablePart, clip_over_tables
 from ._inner import as_rows_of
@@ -134,24 +134,31 @@ class TableVariable(keras.Variable):
         return [(self.table, gradient)]
 
     def update_all(
-        self, optimizer: keras.optimizers.Optimizer, parts: list[TablePart]
+        self,
+        optimizer: keras.optimizers.Optimizer,
+        parts: list[TablePart],
+        inputs: StepInputs | None = None,
     ) -> None:
         """Updates rows of all tables by the gradient of a step.
 
         Args:
             optimizer: The model's.
             parts: The tables that the variable stands for, and their gradients.
+            inputs: The optimizer's `step_inputs`; they are read if None.
         """
+        if inputs is None or self.optimizer is not None:
+            inputs = step_inputs(self.optimizer or optimizer)
         for table, slices in clip_over_tables(
             self.optimizer or optimizer, parts
         ):
-            self.update(optimizer, table, slices)
+            self._update(optimizer, table, slices, inputs)
 
-    def update(
+    def _update(
         self,
         optimizer: keras.optimizers.Optimizer,
         table: table_lib.Table,
         gradients: tf.IndexedSlices,
+        inputs: StepInputs,
     ) -> None:
         """Updates rows of a table by a gradient.
 
@@ -160,6 +167,7 @@ class TableVariable(keras.Variable):
                 makes the step in its place.
             table: One of those the variable stands for.
             gradients: Rows of gradients and positions.
+            inputs: `step_inputs` of the optimizer that makes the step.
         """
         loss_scale = optimizer.loss_scale_factor
         apply_gradients(
@@ -169,6 +177,7 @@ class TableVariable(keras.Variable):
             variable=self,
             scale=None if loss_scale is None else 1.0 / loss_scale,
             constraint=self.row_constraint,
+            inputs=inputs,
         )
 
     def finish_step(self) -> None:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from embedra import _ops
 
+from ._apply import step_inputs
 from ._clip import (
     clip_limits,
     clipped_before,
@@ -210,9 +211,11 @@ class TableOptimizer(_Optimizer):
         by_variable: dict[int, list[TableGradient]] = {}
         for gradient in gradients:
             by_variable.setdefault(id(gradient.variable), []).append(gradient)
+        inputs = step_inputs(self)
         for parts in by_variable.values():
             variable = parts[0].variable
-            variable.update_all(self, [(g.table, g.slices) for g in parts])
+            tables = [(g.table, g.slices) for g in parts]
+            variable.update_all(self, tables, inputs)
             variable.finish_step()
 
     def _clip_jointly(
