@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from embedra.layers import Embedding
-from embedra.saved_model import _export, export
+from embedra.saved_model import _table_files, export
 
 
 SPEC = tf.TensorSpec([None], tf.int64)
@@ -123,7 +123,7 @@ def test_records_that_come_and_go_meanwhile(tmp_path, monkeypatch):
     layer(np.arange(500), training=True)
     kept = np.arange(100, 500)
     expected = layer(kept, training=False)
-    write = _export.write_table
+    write = _table_files.write_table
 
     def change_and_write(table, *arguments):
         # After the size was taken, which slices are numbered by.
@@ -133,7 +133,7 @@ def test_records_that_come_and_go_meanwhile(tmp_path, monkeypatch):
         layer.table.remove(np.arange(100))
         return write(table, *arguments)
 
-    monkeypatch.setattr(_export, "write_table", change_and_write)
+    monkeypatch.setattr(_table_files, "write_table", change_and_write)
     exported = export(layer, tmp_path / "model", signature=SPEC)
     assert exported.tables[0].keys == 400
     loaded = tf.saved_model.load(exported.path)
@@ -229,7 +229,7 @@ def test_failures_leave_nothing_behind(layer, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_export, "write_table", fail)
+    monkeypatch.setattr(_table_files, "write_table", fail)
     for folder, overwrite in ((model, True), (tmp_path / "new", False)):
         with pytest.raises(KeyboardInterrupt):
             export(layer, folder, signature=SPEC, overwrite=overwrite)

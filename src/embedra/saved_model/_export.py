@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,12 +21,10 @@ from ._signatures import Endpoint, endpoints_of
 from ._stock_ops import StockOpsError, check_ops, resources_of, variables_of
 from ._stock_table import StockTables
 from ._storage import QUANTIZATIONS
-from ._table_files import WrittenTable, copy_variables, write_table
+from ._table_files import WrittenTable, write_tables
 
 
 REPORT = "embedra.json"
-_TABLES = "embedra_tables"
-_FINGERPRINT = "fingerprint.pb"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +47,15 @@ class Exported:
         return json.dumps(
             {"quantize": self.quantize, "tables": tables}, indent=2
         )
+
+
+def report_of(exported: Exported) -> dict[str, str]:
+    """Returns the file that reports an export, by its name.
+
+    Args:
+        exported: What the export wrote.
+    """
+    return {REPORT: exported.to_json()}
 
 
 def export(
@@ -146,7 +152,7 @@ def export(
         else:
             tables = _export_stock(model, endpoints or [], quantize, temporary)
         exported = Exported(folder, tables, quantize)
-        texts = {} if native_ops else {REPORT: exported.to_json()}
+        texts = {} if native_ops else report_of(exported)
         add_extra(temporary, extra, texts)
         if as_text:
             make_text(temporary)
@@ -208,7 +214,7 @@ def _export_stock(
                 if stock.refusal is not None:
                     raise stock.refusal from None
                 raise
-            check_ops(signature, endpoint.name)
+            check_ops(signature.graph.as_graph_def(), endpoint.name)
             signatures[endpoint.name] = signature
             setattr(root, endpoint.attribute, function)
     root.embedra_tables = stock.made
@@ -223,30 +229,4 @@ def _export_stock(
             f"model. TensorFlow says: {error}"
         )
         raise StockOpsError(msg) from error
-    return _write_tables(stock, folder)
-
-
-def _write_tables(stock: StockTables, folder: str) -> tuple[WrittenTable, ...]:
-    """Writes the variables once more, with the records of tables."""
-    saved = os.path.join(folder, "variables")
-    parts = os.path.join(folder, "parts")
-    merged = os.path.join(folder, "merged")
-    paths = [f"{_TABLES}/{i}" for i in range(len(stock.made))]
-    tf.io.gfile.makedirs(parts)
-    with table_lib.PrefixWriter(os.path.join(parts, "part")) as writer:
-        copy_variables(os.path.join(saved, "variables"), paths, writer)
-        tables = [
-            write_table(table, path, writer)
-            for table, path in zip(stock.made, paths, strict=True)
-        ]
-    tf.raw_ops.MergeV2Checkpoints(
-        checkpoint_prefixes=writer.prefixes,
-        destination_prefix=os.path.join(merged, "variables"),
-        delete_old_dirs=False,
-    )
-    for done in (saved, parts):
-        tf.io.gfile.rmtree(done)
-    tf.io.gfile.rename(merged, saved)
-    # It has a hash of the files that were replaced.
-    tf.io.gfile.remove(os.path.join(folder, _FINGERPRINT))
-    return tuple(tables)
+    return write_tables(stock.made, folder)

@@ -45,17 +45,16 @@ def nested_error(what: str) -> StockOpsError:
     )
 
 
-def check_ops(signature: Any, name: str) -> None:
-    """Raises if a traced function has ops that are not TensorFlow's.
+def check_ops(graph: Any, name: str) -> None:
+    """Raises if a graph has ops that are not TensorFlow's.
 
     Args:
-        signature: A concrete function.
-        name: What messages call it.
+        graph: A `GraphDef`.
+        name: Name of the signature, or signatures, that it is of.
 
     Raises:
         StockOpsError: If it has.
     """
-    graph = signature.graph.as_graph_def()
     nodes = [graph.node, *(f.node_def for f in graph.library.function)]
     for node in (node for part in nodes for node in part):
         if node.op.startswith("Embedra"):

@@ -5,7 +5,8 @@ there, and the hash tables too; they are written here, chunk by chunk as slices
 of one tensor, and merged with all other variables by renaming files.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,9 @@ _CHUNK_BYTES = 8 * 2**20
 # How checkpoints name what is kept of a hash table.
 _PARTS = ("keys", "values")
 _SUFFIX = ".ATTRIBUTES"
+# What tables are called in the checkpoint: an attribute of the exported object.
+_TABLES = "embedra_tables"
+_FINGERPRINT = "fingerprint.pb"
 
 
 class WrittenTable(NamedTuple):
@@ -44,6 +48,53 @@ class WrittenTable(NamedTuple):
     bytes: int
     max_error: float
     rms_error: float
+
+
+def table_path(number: int) -> str:
+    """Returns where a table is in the checkpoint.
+
+    Args:
+        number: Number of the table.
+    """
+    return f"{_TABLES}/{number}"
+
+
+def write_tables(
+    made: Sequence[StockTable], folder: str
+) -> tuple[WrittenTable, ...]:
+    """Writes the variables of a SavedModel once more, with records of tables.
+
+    Args:
+        made: The tables, in the order of their numbers.
+        folder: The SavedModel.
+
+    Returns:
+        What was written.
+    """
+    saved = os.path.join(folder, "variables")
+    parts = os.path.join(folder, "parts")
+    merged = os.path.join(folder, "merged")
+    paths = [table_path(number) for number in range(len(made))]
+    tf.io.gfile.makedirs(parts)
+    with PrefixWriter(os.path.join(parts, "part")) as writer:
+        copy_variables(os.path.join(saved, "variables"), paths, writer)
+        tables = [
+            write_table(table, path, writer)
+            for table, path in zip(made, paths, strict=True)
+        ]
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=writer.prefixes,
+        destination_prefix=os.path.join(merged, "variables"),
+        delete_old_dirs=False,
+    )
+    for done in (saved, parts):
+        tf.io.gfile.rmtree(done)
+    tf.io.gfile.rename(merged, saved)
+    # It has a hash of the files that were replaced.
+    fingerprint = os.path.join(folder, _FINGERPRINT)
+    if tf.io.gfile.exists(fingerprint):
+        tf.io.gfile.remove(fingerprint)
+    return tuple(tables)
 
 
 def write_table(
