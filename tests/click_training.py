@@ -80,12 +80,17 @@ def table_of(model):
     return layer.table
 
 
-def state(model):
-    """All that training changed, in one order."""
+def records(model):
+    """Whole records of the table, in one order."""
     columns = zip(*table_of(model).export_chunks(), strict=True)
     keys, *rest = (np.concatenate(column) for column in columns)
     order = np.argsort(keys)
-    arrays = [keys[order], *(column[order] for column in rest)]
+    return [keys[order], *(column[order] for column in rest)]
+
+
+def state(model):
+    """All that training changed, in one order."""
+    arrays = records(model)
     arrays += [v.numpy() for v in model.variables if 0 not in v.shape]
     arrays += [v.numpy() for v in model.optimizer.variables if 0 not in v.shape]
     return arrays

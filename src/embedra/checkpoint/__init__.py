@@ -7,6 +7,11 @@ from ._loading import (
     load as load,
 )
 from ._saved_objects import SavedObjects as SavedObjects
+from ._saving import (
+    improves as improves,
+    is_due as is_due,
+    save_after_step as save_after_step,
+)
 from ._stopping import (
     StopRequest as StopRequest,
     TrainingStopped as TrainingStopped,

@@ -12,6 +12,7 @@ _NAME = re.compile(r"ckpt-(\d+)\.index")
 _UNFINISHED = re.compile(r"ckpt-\d+\.(partial/?|data-\d+-of-\d+)")
 _PARTIAL = ".partial"
 _POINTER = "checkpoint"
+_KEEP_MAX = 5
 
 
 class _Kept(NamedTuple):
@@ -31,7 +32,7 @@ class CheckpointFolder:
 
     Args:
         directory: The folder; made with the first checkpoint.
-        keep_max: How many of the newest to keep.
+        keep_max: How many of the newest to keep, by default 5.
         keep_every_n_hours: Keep one more for each so many hours.
 
     Raises:
@@ -51,9 +52,11 @@ class CheckpointFolder:
         self,
         directory: str | os.PathLike[str],
         *,
-        keep_max: int = 5,
+        keep_max: int | None = None,
         keep_every_n_hours: float | None = None,
     ) -> None:
+        if keep_max is None:
+            keep_max = _KEEP_MAX
         _check_positive("keep_max", keep_max)
         if keep_every_n_hours is not None:
             _check_positive("keep_every_n_hours", keep_every_n_hours)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ import tensorflow as tf
 from embedra.checkpoint import (
     CheckpointFolder,
     StopRequest,
-    TrainingStopped,
+    improves,
+    save_after_step,
 )
 
 from ._console import UsageError
@@ -140,11 +140,11 @@ class TrainingCheckpoint:
             Whether it is the best so far.
         """
         self._measured.assign(epoch)
-        best = float(self._best_auc)
-        # An AUC that is not defined is worse than any that is.
-        if auc is None or (
-            self._best_epoch > 0 and not (auc > best or math.isnan(best))
-        ):
+        if auc is None:
+            return False
+        # The first is kept even where its AUC is not defined.
+        best_epoch, best = self.best
+        if best_epoch and not improves(auc, best, "max"):
             return False
         # Written aside first: a crash must not cost the best so far.
         written = self.directory / "next.weights.h5"
@@ -231,7 +231,7 @@ class CheckpointCallback(keras.callbacks.Callback):
         self._checkpoint = checkpoint
         self._stop = stop
         self._epoch = epoch
-        self._first_step = first_step
+        self._first_step = self._step = first_step
         self._every = every
 
     def on_train_batch_end(
@@ -243,11 +243,9 @@ class CheckpointCallback(keras.callbacks.Callback):
             TrainingStopped: After saving, if a stop was requested.
         """
         del logs
-        step = self._first_step + batch + 1
-        # Looked at once: a signal between saving and raising must wait.
-        requested = self._stop.signal_number
-        due = self._every > 0 and step % self._every == 0
-        if self._checkpoint is not None and (due or requested is not None):
-            self._checkpoint.save(self._epoch, step)
-        if requested is not None:
-            raise TrainingStopped(requested)
+        before, self._step = self._step, self._first_step + batch + 1
+        save_after_step(before, self._step, self._every, self._stop, self._save)
+
+    def _save(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.save(self._epoch, self._step)

@@ -5,6 +5,7 @@ from embedra.checkpoint import (
     MismatchError as MismatchError,
 )
 
+from . import callbacks as callbacks
 from ._convert import convert as convert
 from ._methods import ModelMethods as ModelMethods
 from ._model import Model as Model

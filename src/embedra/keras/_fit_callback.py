@@ -8,7 +8,12 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from embedra.checkpoint import CheckpointFolder, StopRequest, TrainingStopped
+from embedra.checkpoint import (
+    CheckpointFolder,
+    StopRequest,
+    TrainingStopped,
+    save_after_step,
+)
 
 from ._fit_settings import FitSettings
 from ._training_state import Place, TrainingState, place_of
@@ -142,14 +147,13 @@ class FitCallback(keras.callbacks.Callback):
         before, self._now = self._now, Place(self._now.epoch, batch + 1)
         if self._passing_over or self._now <= self.place:
             return
-        every = self._settings.every_n_steps
-        # Looked at once: a signal between saving and raising must wait.
-        requested = self._stop.signal_number
-        due = every and self._now.step // every > before.step // every
-        if due or requested is not None:
-            self._save_latest()
-        if requested is not None:
-            raise TrainingStopped(requested)
+        save_after_step(
+            before.step,
+            self._now.step,
+            self._settings.every_n_steps,
+            self._stop,
+            self._save_latest,
+        )
 
     def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Keeps the metrics of the epoch, which validation takes over."""
@@ -196,8 +200,7 @@ class FitCallback(keras.callbacks.Callback):
                 state.best = better
                 state.save(self._folder, self._now)
         self._save_latest()
-        if self._stop.signal_number is not None:
-            raise TrainingStopped(self._stop.signal_number)
+        self._stop.check()
 
     def _save_latest(self) -> None:
         if self._state is not None:

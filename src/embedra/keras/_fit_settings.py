@@ -9,8 +9,6 @@ import keras
 from ._monitor import Monitor
 
 
-_KEEP_MAX = 5
-
 # Those of `keras.Model.fit` after `callbacks`, in its order.
 FIT_ARGUMENTS = (
     "validation_split",
@@ -32,7 +30,7 @@ class FitSettings:
 
     Attributes:
         directory: Where checkpoints are kept.
-        keep_max: How many.
+        keep_max: How many; None for as many as by default.
         keep_every_n_hours: One more for each so many hours, or None.
         every_n_steps: Steps between saves within an epoch; None for none.
         monitor: What the best epoch is chosen by.
@@ -41,7 +39,7 @@ class FitSettings:
     """
 
     directory: str
-    keep_max: int
+    keep_max: int | None
     keep_every_n_hours: float | None
     every_n_steps: int | None
     monitor: Monitor
@@ -89,7 +87,7 @@ def fit_settings(
         mode = "min"
     return FitSettings(
         os.fspath(directory),
-        _KEEP_MAX if keep_max is None else keep_max,
+        keep_max,
         keep_every_n_hours,
         every_n_steps,
         Monitor(monitor, mode),

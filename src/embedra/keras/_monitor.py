@@ -1,9 +1,10 @@
 """Monitor: which epoch is the best so far, by one of the logs."""
 
-import math
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
+
+from embedra.checkpoint import improves
 
 
 _HIGHER = (
@@ -103,12 +104,7 @@ class Monitor:
         if self.name not in logs:
             return None
         value = float(logs[self.name])
-        if math.isnan(value):
-            return None
-        if math.isnan(best):
-            return value
-        improved = value > best if self.mode == "max" else value < best
-        return value if improved else None
+        return value if improves(value, best, self.mode) else None
 
 
 def _mode_of(name: str) -> str:

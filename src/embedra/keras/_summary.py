@@ -1,4 +1,4 @@
-"""Lines that show the tables of a model."""
+"""The tables of a model, and lines that show them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +22,24 @@ def tables_of(model: Any) -> list[Any]:
         for table in variable.tables
     }
     return list(tables.values())
+
+
+def named_tables(model: Any) -> dict[str, Any]:
+    """Names the tables of a model.
+
+    Args:
+        model: A Keras model.
+
+    Returns:
+        The tables by name; of those of one name, later ones get a number.
+    """
+    found: dict[str, Any] = {}
+    for table in tables_of(model):
+        name, number = table.name, 1
+        while name in found:
+            name, number = f"{table.name}_{number}", number + 1
+        found[name] = table
+    return found
 
 
 def table_lines(model: Any) -> Iterator[str]:

@@ -39,6 +39,7 @@ from ._registration import (
     restore_of as restore_of,
 )
 from ._restore import replace_state as replace_state
+from ._sampling import sample_records as sample_records
 from ._stand_in import (
     StandIn as StandIn,
     current_stand_in as current_stand_in,
