@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from embedra import _ops, table as table_lib
 
+from ._expiry import Expiry
 from ._graph_header import (
     FIELDS,
     SavedShape,
@@ -48,6 +49,8 @@ class VariableState(tf.__internal__.tracking.Trackable):
     def __init__(self, key: str, shards: ShardedTables) -> None:
         self.key = key
         self.shards = shards
+        # Removes records as they are saved, unless None.
+        self.expiry: Expiry | None = None
         self.is_in_graph = current_graph() is not None
 
     @property
@@ -86,6 +89,9 @@ class VariableState(tf.__internal__.tracking.Trackable):
         first = self.tables[0]
         header = dict(zip(FIELDS, header_tensors(first), strict=True))
         parts = [export_all(table) for table in self.tables]
+        if self.expiry is not None:
+            pairs = zip(self.tables, parts, strict=True)
+            parts = [self.expiry.kept(*pair) for pair in pairs]
         steps = [_ops.table_step(t.resource_handle) for t in self.tables]
         columns = {
             name: tf.concat([getattr(part, name) for part in parts], axis=0)
@@ -267,6 +273,13 @@ def _must_equal(
     )
 
 
+def _save_groups(states: dict[str, VariableState], prefix: Any) -> Any:
+    for state in states.values():
+        if state.expiry is not None:
+            state.expiry.evict(state.tables)
+    return _by_group(table_lib.save_groups)(states, prefix)
+
+
 def _by_group(
     function: Callable[..., Any],
 ) -> Callable[[dict[str, Any], Any], Any]:
@@ -285,6 +298,6 @@ def _by_group(
 
 table_lib.register_saver(
     VariableState,
-    _by_group(table_lib.save_groups),
+    _save_groups,
     _by_group(table_lib.restore_groups),
 )

@@ -1,0 +1,95 @@
+"""Features of a batch, as functions of either TensorFlow hand them on."""
+
+from typing import Any, NamedTuple, Protocol
+
+import tensorflow as tf
+
+
+class IdsAndWeights(NamedTuple):
+    """Ids of a batch, as a categorical column gives them.
+
+    Attributes:
+        id_tensor: Sparse ids: integers or strings.
+        weight_tensor: Their weights, or None.
+    """
+
+    id_tensor: tf.SparseTensor
+    weight_tensor: tf.SparseTensor | None
+
+
+class Inputs(Protocol):
+    """Gives columns the features of a batch, each worked out once."""
+
+    def get(self, key: Any) -> Any:
+        """Returns a feature, or what a column makes of its features.
+
+        Args:
+            key: Name of a feature, or a column.
+        """
+        ...
+
+    def ids_of(self, column: Any) -> IdsAndWeights:
+        """Returns the ids of a categorical column.
+
+        Args:
+            column: The column.
+        """
+        ...
+
+
+class NewInputs:
+    """Features as `tf.feature_column`, and layers of Keras, give them.
+
+    Args:
+        cache: A `FeatureTransformationCache`.
+        state_manager: What holds variables and tables of columns, or None.
+    """
+
+    def __init__(self, cache: Any, state_manager: Any) -> None:
+        self._cache = cache
+        self._state_manager = state_manager
+
+    def get(self, key: Any) -> Any:
+        """Returns a feature, or what a column makes of its features.
+
+        Args:
+            key: Name of a feature, or a column.
+        """
+        return self._cache.get(key, self._state_manager)
+
+    def ids_of(self, column: Any) -> IdsAndWeights:
+        """Returns the ids of a categorical column.
+
+        Args:
+            column: The column.
+        """
+        return IdsAndWeights(
+            *column.get_sparse_tensors(self._cache, self._state_manager)
+        )
+
+
+class OldInputs:
+    """Features as functions of `tf.compat.v1.feature_column` give them.
+
+    Args:
+        builder: What they give.
+    """
+
+    def __init__(self, builder: Any) -> None:
+        self._builder = builder
+
+    def get(self, key: Any) -> Any:
+        """Returns a feature, or what a column makes of its features.
+
+        Args:
+            key: Name of a feature, or a column.
+        """
+        return self._builder.get(key)
+
+    def ids_of(self, column: Any) -> IdsAndWeights:
+        """Returns the ids of a categorical column.
+
+        Args:
+            column: The column.
+        """
+        return IdsAndWeights(*column._get_sparse_tensors(self._builder))
