@@ -6,7 +6,21 @@ from ._loading import (
     MismatchError as MismatchError,
     load as load,
 )
-from ._saved_objects import SavedObjects as SavedObjects
+from ._loading_by_name import load_by_name as load_by_name
+from ._named_header import (
+    FIELDS as FIELDS,
+    SavedShape as SavedShape,
+    to_header as to_header,
+)
+from ._saved_objects import (
+    SavedObjects as SavedObjects,
+    has_objects as has_objects,
+)
+from ._saved_tables import (
+    SavedTable as SavedTable,
+    SavedTables as SavedTables,
+    slot_columns as slot_columns,
+)
 from ._saving import (
     improves as improves,
     is_due as is_due,

@@ -8,13 +8,22 @@ import keras
 import tensorflow as tf
 
 from embedra import table as table_lib
-from embedra.optimizers import TableVariable
 
+from ._leaves import (
+    ABSENT,
+    assign,
+    is_table,
+    is_within,
+    leaves,
+    name_of,
+    other_shape,
+    reached,
+    table_problem,
+)
 from ._saved_objects import Pair, SavedObjects
 
 
 _log = logging.getLogger(__name__)
-_ABSENT = "it is not in the checkpoint"
 
 
 class MismatchError(ValueError):
@@ -40,6 +49,16 @@ class LoadReport:
     skipped: dict[str, str] = field(default_factory=dict)
     unused: list[str] = field(default_factory=list)
     pending: bool = False
+
+    def add(self, leaf: Any) -> None:
+        """Notes that a value is loaded.
+
+        Args:
+            leaf: What takes it.
+        """
+        (self.tables if is_table(leaf) else self.variables).append(
+            name_of(leaf)
+        )
 
     def __str__(self) -> str:
         if self.pending:
@@ -94,7 +113,7 @@ def load(
     """
     report = report or LoadReport(saved.prefix)
     report.pending = False
-    left_alone = _reached(target, without)
+    left_alone = reached(target, without)
     pairs = [
         pair
         for pair in saved.match(node, target, without)
@@ -102,25 +121,23 @@ def load(
     ]
     by_object = {id(pair.live): pair for pair in pairs}
     plan = _Plan()
-    for leaf in _leaves(target):
-        name = _name(leaf)
-        if id(leaf) in left_alone or not _within(name, scope, target):
+    for leaf in leaves(target):
+        name = name_of(leaf)
+        if id(leaf) in left_alone or not is_within(name, scope, target):
             continue
         pair = by_object.get(id(leaf))
-        why = _ABSENT if pair is None else _add(plan, saved, pair)
+        why = ABSENT if pair is None else _add(plan, saved, pair)
         if why:
             report.skipped[name] = why
-        elif isinstance(leaf, tf.Variable | keras.Variable):
-            report.variables.append(name)
         else:
-            report.tables.append(name)
+            report.add(leaf)
     if scope is None:
         used = {pair.node for pair in pairs}
         report.unused = _unused(saved, node, used, without)
     if strict and (report.skipped or report.unused):
         raise MismatchError(str(report))
     for variable, key in plan.values:
-        _assign(variable, saved.reader.get_tensor(key))
+        assign(variable, saved.reader.get_tensor(key))
     for restore, leaf, name in plan.states:
         with tf.init_scope():
             restore({name: leaf}, tf.constant(saved.prefix))
@@ -144,7 +161,7 @@ def _add(plan: _Plan, saved: SavedObjects, pair: Pair) -> str:
         return "the checkpoint has something else in its place"
     shape, wanted = tuple(saved.shapes[key]), tuple(pair.live.shape)
     if shape != wanted:
-        return f"it has shape {wanted}, and {shape} in the checkpoint"
+        return other_shape(wanted, shape)
     plan.values.append((pair.live, key))
     return ""
 
@@ -153,54 +170,13 @@ def _table_problem(saved: SavedObjects, name: str, table: Any) -> str:
     """Says what hinders that a table is restored, if anything does."""
     key = f"{name}/header"
     if not saved.reader.has_tensor(key):
-        return _ABSENT
-    group = getattr(table, "group", None)
-    first = table if group is None else group.first
+        return ABSENT
+    text = saved.reader.get_tensor(key)
     try:
-        header = table_lib.TableHeader.from_json(saved.reader.get_tensor(key))
-        table_lib.check_fits(first, header, f"checkpoint {saved.prefix}")
+        header = table_lib.TableHeader.from_json(text)
     except ValueError as error:
         return str(error)
-    return ""
-
-
-def _assign(variable: Any, value: Any) -> None:
-    # A keras.Variable would only note the value while Keras looks at shapes.
-    inner = variable if isinstance(variable, tf.Variable) else variable.value
-    with tf.init_scope():
-        inner.assign(tf.cast(value, inner.dtype))
-
-
-def _leaves(target: Any) -> list[Any]:
-    """Lists what holds values: variables, tables."""
-    return [
-        found
-        for found in tf.train.TrackableView(target).descendants()
-        if (
-            isinstance(found, tf.Variable | keras.Variable)
-            # They stand for tables, and hold nothing.
-            and not isinstance(found, TableVariable)
-        )
-        or table_lib.restore_of("", found) is not None
-    ]
-
-
-def _reached(target: Any, names: tuple[str, ...]) -> set[int]:
-    """Returns the ids of all objects under some attributes."""
-    view = tf.train.TrackableView(target)
-    children = view.children(target)
-    left_alone: set[int] = set()
-    for name in names:
-        if name in children:
-            inside = tf.train.TrackableView(children[name]).descendants()
-            left_alone.update(id(found) for found in inside)
-    own = {
-        id(found)
-        for name, child in children.items()
-        if name not in names
-        for found in tf.train.TrackableView(child).descendants()
-    }
-    return left_alone - own
+    return table_problem(table, header, saved.prefix)
 
 
 def _unused(
@@ -216,17 +192,3 @@ def _unused(
             continue
         names.append(saver[1] if saver else saved.full_name(leaf) or str(key))
     return sorted(names)
-
-
-def _name(leaf: Any) -> str:
-    name = getattr(leaf, "path", None) or getattr(leaf, "name", None)
-    return str(name or type(leaf).__name__).removesuffix(":0")
-
-
-def _within(name: str, scope: str | None, target: Any) -> bool:
-    if scope is None:
-        return True
-    scope = scope.rstrip("/")
-    name = name.removeprefix(f"{getattr(target, 'name', '')}/")
-    own = scope.removeprefix(f"{getattr(target, 'name', '')}/")
-    return name == own or name.startswith(f"{own}/")

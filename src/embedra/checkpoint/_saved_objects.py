@@ -43,7 +43,7 @@ class SavedObjects:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.reader: Any = tf.train.load_checkpoint(prefix)
-        if not self.reader.has_tensor(_GRAPH):
+        if not has_objects(prefix):
             msg = (
                 f"{prefix}: is not in the form of tf.train.Checkpoint: it "
                 "holds no graph of objects. Checkpoints of "
@@ -146,7 +146,7 @@ class SavedObjects:
                 here = {n: c for n, c in here.items() if n not in without}
             saved = self.children(pair.node)
             if isinstance(pair.live, keras.Model):
-                scopes.add(_plain(pair.live.name))
+                scopes.add(plain_name(pair.live.name))
             for name, child in self._same(saved, here, scopes).items():
                 stack.append(Pair(child, here[name]))
         return pairs
@@ -167,7 +167,7 @@ class SavedObjects:
             for name, node in saved.items()
             if name.isdigit()
             and (owner := self._owner(node)) is not None
-            and _plain(owner) not in scopes
+            and plain_name(owner) not in scopes
         }
         for name, layer in layers.items():
             at = next((n for n in left if owners.get(n) == layer.name), None)
@@ -177,7 +177,11 @@ class SavedObjects:
             if name in found or name not in left:
                 continue
             owner = owners.get(name)
-            if name in layers and owner and _plain(owner) != _plain(child.name):
+            if (
+                name in layers
+                and owner
+                and plain_name(owner) != plain_name(child.name)
+            ):
                 continue
             found[name] = left.pop(name)
         return found
@@ -197,6 +201,21 @@ class SavedObjects:
         return None
 
 
-def _plain(name: str) -> str:
-    """Returns a name without the number that Keras may have added."""
+def has_objects(prefix: str) -> bool:
+    """Whether a checkpoint was written by `tf.train.Checkpoint`.
+
+    Those of `tf.compat.v1.train.Saver` hold no graph of objects.
+
+    Args:
+        prefix: Prefix of the checkpoint.
+    """
+    return bool(tf.train.load_checkpoint(prefix).has_tensor(_GRAPH))
+
+
+def plain_name(name: str) -> str:
+    """Returns a name without the number that Keras may have added.
+
+    Args:
+        name: Of a layer or model.
+    """
     return re.sub(r"_\d+$", "", name)

@@ -1,41 +1,17 @@
 """Headers of tables as tensors, for TF1 graphs."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from embedra import _ops, table as table_lib
-
-
-# What is known of a table but its records, in the order of `header_tensors`.
-FIELDS = (
-    "slot_names",
-    "slot_widths",
-    "slot_initials",
-    "stream_name",
-    "initializer",
-    "parameters",
-    "seed",
-    "step",
+from embedra.checkpoint import (
+    FIELDS as FIELDS,
+    SavedShape as SavedShape,
+    to_header as to_header,
 )
-
-
-class SavedShape(NamedTuple):
-    """What tensors of a v1 checkpoint say of a table, beside `FIELDS`.
-
-    Attributes:
-        name: Name of the table.
-        dim: Width of a row.
-        dtype: Dtype of the rows.
-        key_dtype: What ids are meant to be.
-    """
-
-    name: str
-    dim: int
-    dtype: str
-    key_dtype: str
 
 
 def header_tensors(table: table_lib.Table) -> list[tf.Tensor]:
@@ -76,36 +52,6 @@ def set_layout(
         )
 
 
-def to_header(
-    table: table_lib.Table | SavedShape, arrays: Sequence[Any]
-) -> table_lib.TableHeader:
-    """Returns the header that tensors say, once they have run.
-
-    Args:
-        table: The table, or what is known of it.
-        arrays: What `header_tensors` gave.
-    """
-    names, widths, initials, stream_name, kind, parameters, seed, step = arrays
-    return table_lib.TableHeader(
-        name=table.name,
-        stream_name=_text(stream_name),
-        dim=table.dim,
-        dtype=table.dtype,
-        key_dtype=table.key_dtype,
-        seed=int(seed),
-        initializer=_text(kind),
-        parameters=tuple(float(number) for number in parameters),
-        slots=tuple(
-            table_lib.Slot(_text(name), int(width), float(initial))
-            for name, width, initial in zip(
-                names, widths, initials, strict=True
-            )
-        ),
-        step=int(step),
-        scalars={},
-    )
-
-
 def from_header(header: table_lib.TableHeader) -> tuple[Any, ...]:
     """Returns the arrays that `header_tensors` gives for a header.
 
@@ -136,7 +82,3 @@ def header_constants(header: table_lib.TableHeader) -> list[tf.Tensor]:
         tf.constant(array, dtype)
         for array, dtype in zip(from_header(header), dtypes, strict=True)
     ]
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else _text(value.item())

@@ -9,9 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from embedra import table as table_lib
+from embedra.checkpoint import SavedTable, SavedTables, slot_columns
 
 from ._graph_header import header_constants, set_layout
-from ._saved_tables import SavedTable, SavedTables, slot_columns
 from ._selection import Selection, dense_name
 from ._sharing import current_graph
 from ._state import COLUMNS, VariableState, import_all

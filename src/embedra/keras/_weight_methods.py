@@ -77,9 +77,13 @@ class WeightMethods(_Model):
         """Loads weights and tables.
 
         A file `.weights.h5`, `.keras` and the like goes to Keras. Anything
-        else is a checkpoint in the form of `tf.train.Checkpoint`. Its
-        optimizer is left alone, and so are the slots of tables, which start
-        anew. A model that is not built yet loads when it is.
+        else is a checkpoint of `tf.train.Checkpoint`, or one that
+        `tf.compat.v1.train.Saver` wrote in a TF1 graph. In the latter,
+        variables and tables are found by their names, which may lack that of
+        the model, and parts `/part_0`, `/part_1` and so on are put together.
+        The optimizer and the global step are left alone, and so are the slots
+        of tables, which start anew. A model that is not built yet loads when
+        it is.
 
         Args:
             filepath: A folder of checkpoints, of which the newest is taken, a

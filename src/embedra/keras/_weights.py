@@ -1,11 +1,17 @@
-"""Loading a model's weights from checkpoints of `tf.train.Checkpoint`."""
+"""Loading a model's weights from checkpoints of TensorFlow."""
 
 import os
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from embedra.checkpoint import LoadReport, SavedObjects, load
+from embedra.checkpoint import (
+    LoadReport,
+    SavedObjects,
+    has_objects,
+    load,
+    load_by_name,
+)
 
 from ._summary import tables_of
 
@@ -44,20 +50,22 @@ def load_now(model: Any, pending: PendingWeights) -> None:
         model: The model.
         pending: What to load.
     """
-    saved = SavedObjects(pending.report.path)
-    # Without the name, the checkpoint is that of the model itself.
-    node = saved.children(0).get("model", 0)
-    load(
-        saved,
-        node,
-        model,
-        scope=pending.scope,
-        strict=pending.strict,
-        without=("optimizer", "save_counter"),
-        report=pending.report,
-    )
+    report = pending.report
+    options: dict[str, Any] = {
+        "scope": pending.scope,
+        "strict": pending.strict,
+        "without": ("optimizer", "save_counter"),
+        "report": report,
+    }
+    if has_objects(report.path):
+        saved = SavedObjects(report.path)
+        # Without the name, the checkpoint is that of the model itself.
+        node = saved.children(0).get("model", 0)
+        load(saved, node, model, **options)
+    else:
+        load_by_name(model, **options)
     with tf.init_scope():
         for table in tables_of(model):
-            if table.name in pending.report.tables:
+            if table.name in report.tables:
                 # They would not fit an optimizer that begins anew.
                 table.set_slots([])

@@ -8,8 +8,10 @@ import tensorflow as tf
 
 from embedra import table as table_lib
 
-from ._graph_header import FIELDS, SavedShape, to_header
-from ._state import COLUMNS
+from ._named_header import FIELDS, SavedShape, to_header
+
+
+_COLUMNS = table_lib.Records._fields
 
 
 class SavedTable(NamedTuple):
@@ -91,7 +93,7 @@ class SavedTables:
         return SavedTable(
             table_lib.TableHeader.from_json(text),
             [
-                {name: f"{prefix}/{name}_{chunk:06d}" for name in COLUMNS}
+                {name: f"{prefix}/{name}_{chunk:06d}" for name in _COLUMNS}
                 for chunk in range(count)
             ],
         )
@@ -108,7 +110,7 @@ class SavedTables:
         ]
         return SavedTable(
             to_header(described, arrays),
-            [{name: f"{prefix}/{name}" for name in COLUMNS}],
+            [{name: f"{prefix}/{name}" for name in _COLUMNS}],
         )
 
 
