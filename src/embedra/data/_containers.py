@@ -1,0 +1,240 @@
+"""Files of columns, seen as units that can be read alone.
+
+A unit is a row group of a Parquet file, a record batch of an Arrow file, a
+whole text file, or a run of rows of a table in memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from ._errors import DataError
+from ._files import SourceFile
+
+
+_UNIT_ROWS = 65_536
+# Errors by which Arrow says that bytes are not what they should be.
+FAULTS = (pa.ArrowException, OSError)
+
+
+class Container(ABC):
+    """Columns in units.
+
+    Attributes:
+        label: What messages call it.
+        schema: The columns, those of its folders not among them.
+        unit_rows: Rows of each unit; None where only reading tells.
+        unit_word: What a unit is called.
+        partitions: Columns that its folders stand for.
+    """
+
+    unit_word = "rows"
+
+    def __init__(
+        self,
+        label: str,
+        schema: pa.Schema,
+        unit_rows: Sequence[int | None],
+        partitions: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.label = label
+        self.schema = schema
+        self.unit_rows = tuple(unit_rows)
+        self.partitions = partitions or {}
+
+    @abstractmethod
+    def read(
+        self, unit: int, names: Sequence[str], chunk_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Streams some columns of a unit, `chunk_rows` rows at most at a time.
+
+        Raises:
+            pyarrow.ArrowException: If its bytes are damaged.
+            OSError: If they cannot be read.
+        """
+
+    def row_bytes(self, names: Sequence[str]) -> float:
+        """About how many bytes some columns of a row take in memory."""
+        return 8.0 * max(len(names), 1)
+
+    def unit_label(self, unit: int) -> str:
+        """What messages call a unit."""
+        return f"{self.label}: {self.unit_word} {unit}"
+
+
+class ParquetContainer(Container):
+    """A Parquet file; its footer is read once and kept."""
+
+    unit_word = "row group"
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        try:
+            with file.open() as stream:
+                parquet = pa.parquet.ParquetFile(stream)
+                self._metadata = parquet.metadata
+                schema = parquet.schema_arrow
+        except FAULTS as error:
+            msg = f"{file.label}: not a Parquet file, or damaged: {error}"
+            raise DataError(msg) from error
+        groups = range(self._metadata.num_row_groups)
+        rows = [self._metadata.row_group(group).num_rows for group in groups]
+        super().__init__(file.label, schema, rows, file.partitions)
+
+    def read(
+        self, unit: int, names: Sequence[str], chunk_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Streams some columns of a row group; see `Container`."""
+        with self._file.open() as stream:
+            parquet = pa.parquet.ParquetFile(
+                stream, metadata=self._metadata, pre_buffer=True
+            )
+            yield from parquet.iter_batches(
+                chunk_rows, row_groups=[unit], columns=list(names)
+            )
+
+    def row_bytes(self, names: Sequence[str]) -> float:
+        """By the sizes that the file states for its first row group."""
+        if not self._metadata.num_row_groups:
+            return super().row_bytes(names)
+        group = self._metadata.row_group(0)
+        columns = [group.column(i) for i in range(group.num_columns)]
+        wanted = set(names)
+        total = sum(
+            column.total_uncompressed_size
+            for column in columns
+            if column.path_in_schema.split(".")[0] in wanted
+        )
+        # Dictionaries and run lengths are undone in memory.
+        stated = float(total / max(group.num_rows, 1))
+        return max(stated, super().row_bytes(names))
+
+
+class ArrowContainer(Container):
+    """An Arrow IPC (Feather) file."""
+
+    unit_word = "record batch"
+
+    def __init__(self, file: SourceFile) -> None:
+        self._file = file
+        try:
+            with file.open() as stream:
+                reader = pa.ipc.open_file(stream)
+                schema = reader.schema
+            rows = self._count(len(schema))
+        except FAULTS as error:
+            msg = f"{file.label}: not an Arrow IPC file, or damaged: {error}"
+            raise DataError(msg) from error
+        super().__init__(file.label, schema, rows, file.partitions)
+
+    def _count(self, width: int) -> list[int]:
+        # One column is enough to count rows by.
+        one = pa.ipc.IpcReadOptions(included_fields=[0] if width else [])
+        with self._file.open() as stream:
+            reader = pa.ipc.open_file(stream, options=one)
+            batches = range(reader.num_record_batches)
+            return [reader.get_batch(i).num_rows for i in batches]
+
+    def read(
+        self, unit: int, names: Sequence[str], chunk_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Streams some columns of a record batch; see `Container`."""
+        places = [self.schema.get_field_index(name) for name in names]
+        options = pa.ipc.IpcReadOptions(included_fields=places)
+        with self._file.open() as stream:
+            reader = pa.ipc.open_file(stream, options=options)
+            batch = reader.get_batch(unit)
+        yield from _slices(batch, chunk_rows)
+
+
+class CsvContainer(Container):
+    """A text file with a header line, of which Arrow infers the types.
+
+    Args:
+        file: The file; unpacked by its suffix.
+        delimiter: Text between two values.
+        types: Types of columns that are declared.
+        skipped: Where lines with a wrong number of columns are told to be
+            left out; None makes them an error.
+    """
+
+    unit_word = "part"
+
+    def __init__(
+        self,
+        file: SourceFile,
+        delimiter: str,
+        types: Mapping[str, pa.DataType],
+    ) -> None:
+        self._file = file
+        self._delimiter = delimiter
+        self._types = types
+        try:
+            with self._open() as reader:
+                schema = reader.schema
+        except FAULTS as error:
+            msg = f"{file.label}: cannot be read as text: {error}"
+            raise DataError(msg) from error
+        self._types = {**{one.name: one.type for one in schema}, **types}
+        super().__init__(file.label, schema, [None], file.partitions)
+
+    def _open(
+        self, names: Sequence[str] | None = None
+    ) -> pa.csv.CSVStreamingReader:
+        stream = self._file.filesystem.open_input_stream(
+            self._file.path, compression="detect"
+        )
+        return pa.csv.open_csv(
+            stream,
+            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=self._types,
+                include_columns=list(names or []),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    def read(
+        self, unit: int, names: Sequence[str], chunk_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Streams some columns of the file; see `Container`."""
+        del unit  # There is one.
+        with self._open(names) as reader:
+            for batch in reader:
+                yield from _slices(batch, chunk_rows)
+
+
+class TableContainer(Container):
+    """A table in memory, in units of some thousand rows."""
+
+    def __init__(self, table: pa.Table, label: str = "table") -> None:
+        self._table = table
+        full, rest = divmod(table.num_rows, _UNIT_ROWS)
+        rows = [_UNIT_ROWS] * full + ([rest] if rest else [])
+        super().__init__(label, table.schema, rows)
+
+    def read(
+        self, unit: int, names: Sequence[str], chunk_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Streams some columns of a run of rows; see `Container`."""
+        part = self._table.select(list(names)).slice(
+            unit * _UNIT_ROWS, _UNIT_ROWS
+        )
+        yield from part.to_batches(max_chunksize=chunk_rows)
+
+    def row_bytes(self, names: Sequence[str]) -> float:
+        """By what the columns take."""
+        size = self._table.select(list(names)).nbytes
+        return float(size / max(self._table.num_rows, 1))
+
+
+def _slices(batch: pa.RecordBatch, chunk_rows: int) -> Iterator[pa.RecordBatch]:
+    for start in range(0, batch.num_rows, chunk_rows):
+        yield batch.slice(start, chunk_rows)

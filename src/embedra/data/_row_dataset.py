@@ -1,0 +1,182 @@
+"""A `tf.data.Dataset` of the batches of a source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ._encode import Array, decode, wire_types
+from ._load_report import LoadReport
+from ._source import Source
+from ._streams import Streams
+
+
+_FOREVER = np.iinfo(np.int64).max
+
+
+class RowDataset(tf.data.Dataset):
+    """Batches of rows as a dict from name to tensor.
+
+    An iterator over it can be saved with `tf.train.Checkpoint` and goes on at
+    the next batch when restored, in another process too. `skip` and `repeat`
+    of the dataset itself do not read what they pass over, if it is known how
+    many rows there are.
+
+    Each iteration is an epoch with an order of its own, if rows are shuffled.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        to_dense: bool = False,
+        streams: Streams | None = None,
+        epochs: int | None = 1,
+        first: int = 0,
+    ) -> None:
+        self._source = source
+        self._to_dense = to_dense
+        self._streams = streams or Streams(source)
+        self._epochs = epochs
+        self._first = first
+        self._batches = self._make()
+        super().__init__(tf.data.experimental.to_variant(self._batches))
+
+    def _inputs(self) -> list[tf.data.Dataset]:
+        return [self._batches]
+
+    @property
+    def element_spec(self) -> dict[str, tf.TypeSpec]:
+        """Types and shapes of all tensors, by name."""
+        spec: dict[str, tf.TypeSpec] = self._batches.element_spec
+        return spec
+
+    @property
+    def report(self) -> LoadReport:
+        """What was read and left out so far."""
+        return self._source.report
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the next iteration begins with, from 0."""
+        return self._streams.next_epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._streams.next_epoch = epoch
+
+    def skip(self, count: Any, name: str | None = None) -> tf.data.Dataset:
+        """Leaves out the first batches; see `tf.data.Dataset.skip`."""
+        known = self._source.batch_count is not None
+        if not known or not isinstance(count, int) or count < 0:
+            return super().skip(count, name=name)
+        return self._like(self._epochs, self._first + count)
+
+    def repeat(
+        self, count: int | None = None, name: str | None = None
+    ) -> tf.data.Dataset:
+        """Goes on with further epochs; see `tf.data.Dataset.repeat`."""
+        plain = count is None or isinstance(count, int)
+        if self._epochs != 1 or self._first or not plain:
+            return super().repeat(count, name=name)
+        return self._like(None if count in (None, -1) else count, 0)
+
+    def _like(self, epochs: int | None, first: int) -> RowDataset:
+        return RowDataset(
+            self._source,
+            to_dense=self._to_dense,
+            streams=self._streams,
+            epochs=epochs,
+            first=first,
+        )
+
+    def _make(self) -> tf.data.Dataset:
+        options = self._source.options
+        batches = self._source.batch_count
+        data = _begin(self._streams).flat_map(self._batches_of_epochs)
+        left = tf.data.UNKNOWN_CARDINALITY
+        if batches is not None:
+            left = tf.data.INFINITE_CARDINALITY
+            if self._epochs is not None or not batches:
+                left = max(batches * (self._epochs or 1) - self._first, 0)
+            data = data.apply(tf.data.experimental.assert_cardinality(left))
+        kept = tf.data.Options()
+        # The place of an iterator is in the dataset, none of it in Python.
+        kept.experimental_external_state_policy = (
+            tf.data.experimental.ExternalStatePolicy.IGNORE
+        )
+        return data.prefetch(options.prefetch).with_options(kept)
+
+    def _batches_of_epochs(
+        self, token: tf.Tensor, epoch: tf.Tensor
+    ) -> tf.data.Dataset:
+        batches = self._source.batch_count
+        if batches is None:
+            epochs = _FOREVER if self._epochs is None else self._epochs
+            rounds = tf.data.Dataset.range(epochs)
+            return rounds.flat_map(
+                lambda n: self._read(token, epoch + n, 0, _FOREVER)
+            )
+        # Without rows, a dataset that goes on for ever would hang.
+        epochs = (
+            _FOREVER
+            if self._epochs is None and batches
+            else (self._epochs or 0)
+        )
+        passed, first = divmod(self._first, batches) if batches else (0, 0)
+        rounds = tf.data.Dataset.range(min(passed, epochs), epochs)
+        return rounds.flat_map(
+            lambda n: self._read(
+                token,
+                epoch + n,
+                tf.where(n == passed, np.int64(first), np.int64(0)),
+                batches,
+            )
+        )
+
+    def _read(
+        self, token: tf.Tensor, epoch: tf.Tensor, first: Any, last: int
+    ) -> tf.data.Dataset:
+        streams, source = self._streams, self._source
+        types = [tf.bool, *wire_types(source.columns)]
+
+        @tf.autograph.experimental.do_not_convert
+        def take(token: Any, epoch: Any, index: Any) -> list[Array]:
+            batch = streams.take(int(token), int(epoch), int(index))
+            more = np.array(batch is not None)
+            return [more, *(source.no_rows() if batch is None else batch)]
+
+        def read(index: tf.Tensor) -> tuple[tf.Tensor, dict[str, Any]]:
+            more, *arrays = tf.numpy_function(
+                take, [token, epoch, index], types
+            )
+            options = source.options
+            size = options.batch_size if options.drop_remainder else None
+            return tf.reshape(more, []), decode(
+                arrays,
+                source.columns,
+                batch_size=size,
+                to_dense=self._to_dense,
+            )
+
+        data = tf.data.Dataset.range(first, last)
+        if source.batch_count is not None:
+            return data.map(lambda index: read(index)[1])
+        data = data.map(read).take_while(lambda more, _: more)
+        return data.map(lambda _, batch: batch)
+
+
+def _begin(streams: Streams) -> tf.data.Dataset:
+    """One element: the token and first epoch of an iterator."""
+
+    @tf.autograph.experimental.do_not_convert
+    def begin() -> list[Array]:
+        return [np.array(value, np.int64) for value in streams.begin()]
+
+    def call(_: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        token, epoch = tf.numpy_function(begin, [], [tf.int64, tf.int64])
+        return tf.reshape(token, []), tf.reshape(epoch, [])
+
+    return tf.data.Dataset.from_tensors(0).map(call)
