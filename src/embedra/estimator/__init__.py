@@ -19,5 +19,8 @@ from ._modes import ModeKeys as ModeKeys
 from ._run_config import RunConfig as RunConfig
 from ._spec import EstimatorSpec as EstimatorSpec
 from ._specs import EvalSpec as EvalSpec, TrainSpec as TrainSpec
-from ._train_and_evaluate import train_and_evaluate as train_and_evaluate
+from ._train_and_evaluate import (
+    TrainAndEvaluate as TrainAndEvaluate,
+    train_and_evaluate as train_and_evaluate,
+)
 from ._warm_start import WarmStartSettings as WarmStartSettings

@@ -19,14 +19,14 @@ from ._run_config import RunConfig, checked_config
 from ._run_notes import check_seed
 from ._spec import EstimatorSpec, checked_hooks
 from ._specs import checked_steps
-from ._train_and_evaluate import train_and_evaluate
+from ._train_and_evaluate import TrainAndEvaluate
 from ._warm_start import WarmStartSettings, checked_warm_start
 
 
 v1: Any = tf.compat.v1
 
 
-class Estimator(ExportMethods, FolderMethods):
+class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
     """Trains, evaluates, predicts with and exports a model function.
 
     The model function is called for each graph: for training, for evaluation,
@@ -53,10 +53,6 @@ class Estimator(ExportMethods, FolderMethods):
     Raises:
         TypeError: If an argument is of a wrong kind.
         ValueError: If one is out of range, or does not suit another.
-
-    Attributes:
-        eval_history: Values of all evaluations of the last
-            `train_and_evaluate`.
 
     Example:
         >>> import tensorflow as tf
@@ -100,7 +96,6 @@ class Estimator(ExportMethods, FolderMethods):
                 "Model folder is temporary: %s", config.model_dir
             )
         self._plan = Plan(model, config, self._params)
-        self.eval_history: Any = []
 
     @property
     def config(self) -> RunConfig:
@@ -271,35 +266,4 @@ class Estimator(ExportMethods, FolderMethods):
             checked_hooks(hooks),
             checkpoint,
             single=yield_single_examples,
-        )
-
-    def train_and_evaluate(
-        self,
-        train_spec: Any,
-        eval_spec: Any,
-        eval_every_n_iter: int | None = None,
-        eval_history: Any = None,
-        eval_at_start: bool = True,
-    ) -> tuple[Any, Any]:
-        """Trains, and evaluates on the way and in the end.
-
-        Args:
-            train_spec: See `embedra.estimator.train_and_evaluate`, like all
-                that follow.
-            eval_spec: What is evaluated on.
-            eval_every_n_iter: When to evaluate.
-            eval_history: To which values are appended.
-            eval_at_start: Whether the first step is evaluated.
-
-        Returns:
-            Values of the metrics, and what exporters gave.
-        """
-        self.eval_history = [] if eval_history is None else eval_history
-        return train_and_evaluate(
-            self,
-            train_spec,
-            eval_spec,
-            eval_every_n_iter=eval_every_n_iter,
-            eval_history=self.eval_history,
-            eval_at_start=eval_at_start,
         )

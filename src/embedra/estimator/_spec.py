@@ -145,6 +145,9 @@ def _checked_train_op(train_op: Any, mode: str) -> Any:
     if train_op is None:
         _check_required("train_op", mode, [ModeKeys.TRAIN])
         return None
+    if isinstance(train_op, tf.Variable):
+        # As assign_add gives it, with the op that assigns.
+        train_op = train_op.op
     if not isinstance(train_op, tf.Operation | tf.Tensor):
         msg = (
             "`train_op` must be an operation or a tensor, as "

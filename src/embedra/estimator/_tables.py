@@ -30,10 +30,13 @@ def saved_states() -> list[SavedState]:
     ]
 
 
-def add_size_summaries() -> None:
-    """Has the summaries of the current graph tell how many keys tables hold."""
+def add_size_summaries(train_op: Any) -> None:
+    """Has the summaries of the current graph tell how many keys tables hold.
+
+    Args:
+        train_op: After which they are counted.
+    """
     for state in saved_states():
-        sizes: list[Any] = [table.size() for table in state.tables]
-        tf.compat.v1.summary.scalar(
-            f"table_size/{state.key}", tf.add_n(sizes), family=None
-        )
+        with tf.control_dependencies([train_op]):
+            size = tf.add_n([table.size() for table in state.tables])
+        tf.compat.v1.summary.scalar(f"table_size/{state.key}", size)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from ._distributed import evaluate_until_trained, serve, starts_server
 from ._evaluations import Evaluations
+from ._run_config import RunConfig
 
 
 v1: Any = tf.compat.v1
@@ -53,7 +54,9 @@ def train_and_evaluate(
     evaluations = Evaluations(
         estimator, eval_spec, train_spec.max_steps, eval_history
     )
-    config = estimator.config
+    config = getattr(estimator, "config", None)
+    if not isinstance(config, RunConfig):
+        config = RunConfig()
     if starts_server(config) and serve(config):
         return None, None
     if config.task_type == "evaluator":
@@ -64,7 +67,7 @@ def train_and_evaluate(
     if config.is_chief:
         if eval_every_n_iter is not None:
             hooks.append(
-                EvaluationHook(evaluations, eval_every_n_iter, eval_at_start)
+                _EveryHook(evaluations, eval_every_n_iter, eval_at_start)
             )
         elif evaluates_by_itself(config):
             listeners.append(_EvaluationListener(evaluations))
@@ -122,7 +125,7 @@ class _EvaluationListener(v1.train.CheckpointSaverListener):
             self._evaluations.run_due(global_step_value)
 
 
-class EvaluationHook(v1.train.SessionRunHook):
+class _EveryHook(v1.train.SessionRunHook):
     """Saves and evaluates a checkpoint after every so many steps.
 
     Args:
@@ -159,3 +162,45 @@ class EvaluationHook(v1.train.SessionRunHook):
         if not self._evaluations.is_last(step):
             self._evaluations.save(self._saver, session, step)
             self._evaluations.run_all()
+
+
+class TrainAndEvaluate:
+    """`train_and_evaluate` as a method of an estimator.
+
+    Attributes:
+        eval_history: Values of all evaluations of the last call: a list, or
+            what it was given.
+    """
+
+    eval_history: Any = ()
+
+    def train_and_evaluate(
+        self,
+        train_spec: Any,
+        eval_spec: Any,
+        eval_every_n_iter: int | None = None,
+        eval_history: Any = None,
+        eval_at_start: bool = True,
+    ) -> tuple[Any, Any]:
+        """Trains, and evaluates on the way and in the end.
+
+        Args:
+            train_spec: See `embedra.estimator.train_and_evaluate`, like all
+                that follow.
+            eval_spec: What is evaluated on.
+            eval_every_n_iter: When to evaluate.
+            eval_history: To which values are appended.
+            eval_at_start: Whether the first step is evaluated.
+
+        Returns:
+            Values of the metrics, and what exporters gave.
+        """
+        self.eval_history = [] if eval_history is None else eval_history
+        return train_and_evaluate(
+            self,
+            train_spec,
+            eval_spec,
+            eval_every_n_iter=eval_every_n_iter,
+            eval_history=self.eval_history,
+            eval_at_start=eval_at_start,
+        )

@@ -49,7 +49,7 @@ def _add_summaries(built: Built) -> None:
     summaries = v1.get_collection(v1.GraphKeys.SUMMARIES)
     if not any(one.op.name == "loss" for one in summaries):
         v1.summary.scalar("loss", built.spec.loss)
-    add_size_summaries()
+    add_size_summaries(built.spec.train_op)
 
 
 def _loop(session: Any, built: Built) -> None:
