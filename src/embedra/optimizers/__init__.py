@@ -12,6 +12,7 @@ from ._trained_tables import (
     split_tables as split_tables,
     table_variable_of as table_variable_of,
 )
+from ._v1 import for_tables as for_tables
 from ._variable import TableVariable as TableVariable
 from ._wrapper import (
     DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,

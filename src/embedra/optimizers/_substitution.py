@@ -153,12 +153,18 @@ def wrap(optimizer: Any, wrapper: Any) -> Any:
         An instance of a subclass of both, with the optimizer's state.
     """
     base: Any = type(optimizer)
-    return seen_as(optimizer, _class_over(base, wrapper))
+    return seen_as(optimizer, class_over(base, wrapper))
 
 
 # Keras never forgets a class that it can save, so there is one for each.
 @functools.cache
-def _class_over(base: Any, wrapper: Any) -> Any:
+def class_over(base: Any, wrapper: Any) -> Any:
+    """Makes the subclass of a wrapper and a class of optimizers.
+
+    Args:
+        base: The optimizer's own class.
+        wrapper: What to put before it.
+    """
     return type(f"DynamicEmbedding{base.__name__}", (wrapper, base), {})
 
 

@@ -6,7 +6,12 @@ import tensorflow as tf
 
 from ._block_rows import ScratchRows
 from ._fused import FusedRule
-from ._substitution import Substitution, inner_variables, no_colocation
+from ._substitution import (
+    Substitution,
+    class_over,
+    inner_variables,
+    no_colocation,
+)
 from ._support import UnsupportedOptimizerError
 
 
@@ -188,3 +193,34 @@ def check_wrappable(optimizer: tf.compat.v1.train.Optimizer) -> None:
             "of rows are atomic."
         )
     raise UnsupportedOptimizerError(msg)
+
+
+def for_tables(optimizer_class: Any) -> Any:
+    """Makes a class of optimizers that know of tables from one that does not.
+
+    Args:
+        optimizer_class: A subclass of `tf.compat.v1.train.Optimizer`.
+
+    Returns:
+        A subclass, with the same arguments. Its instances are what
+        `DynamicEmbeddingOptimizer` makes of those of the class.
+
+    Raises:
+        TypeError: If it is something else.
+
+    Example:
+        >>> optimizer = for_tables(_TRAIN.AdamOptimizer)(0.01, beta1=0.8)
+        >>> optimizer.handles_tables, optimizer.get_name()
+        (True, 'Adam')
+    """
+    is_class = isinstance(optimizer_class, type)
+    if not is_class or not issubclass(optimizer_class, _TRAIN.Optimizer):
+        msg = (
+            "`for_tables` takes a subclass of tf.compat.v1.train.Optimizer "
+            "(the class, not an instance). Received: "
+            f"{optimizer_class!r}."
+        )
+        raise TypeError(msg)
+    if issubclass(optimizer_class, Substitution):
+        return optimizer_class
+    return class_over(optimizer_class, TableOptimizerV1)

@@ -1,0 +1,25 @@
+"""Names of HybridBackend's `train` that are not here, and what to use."""
+
+from typing import NoReturn
+
+
+GONE = {
+    "SyncReplicasOptimizer": "leave it out, and use the optimizer inside: the "
+    "steps of a process are synchronous, and those of workers with parameter "
+    "servers update rows atomically",
+    "wraps_monitored_training_session": "use "
+    "embedra.train.monitored_session, which is one",
+}
+
+
+def missing(name: str) -> NoReturn:
+    """Raises AttributeError, with advice for a name of HybridBackend's.
+
+    Args:
+        name: Name that the namespace does not have.
+    """
+    module = __name__.rpartition(".")[0]
+    msg = f"module {module!r} has no attribute {name!r}"
+    if name in GONE:
+        msg = f"{msg}: {GONE[name]}; see docs/migrate-from-hybridbackend.md"
+    raise AttributeError(msg, name=name)
