@@ -88,11 +88,6 @@ def test_clipping_here_and_in_the_optimizer_is_refused(name):
         one_table().compile(optimizer, "mse", clipvalue=2.0)
 
 
-def test_target_tensors_are_refused_by_name():
-    with pytest.raises(ValueError, match="target_tensors"):
-        one_table().compile("sgd", "mse", target_tensors=[1])
-
-
 def test_an_optimizer_of_tf1_trains_tables_and_weights():
     v1 = tf.compat.v1.train
     model = one_table()

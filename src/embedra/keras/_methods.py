@@ -13,6 +13,7 @@ from embedra.saved_model import Exported, export
 
 from ._compiling import clipped, keras_optimizer
 from ._continued_data import continued
+from ._data_methods import DataMethods
 from ._fit_callback import FitCallback
 from ._fit_settings import (
     FIT_ARGUMENTS,
@@ -20,11 +21,12 @@ from ._fit_settings import (
     fit_settings,
     with_last,
 )
+from ._serving_graph import served
 from ._summary import table_lines
 from ._weight_methods import WeightMethods
 
 
-class ModelMethods(WeightMethods):
+class ModelMethods(WeightMethods, DataMethods):
     """Mixed in before a Keras model class; see `embedra.keras.Model`."""
 
     def compile(
@@ -48,25 +50,23 @@ class ModelMethods(WeightMethods):
                 after repeated rows are summed.
             clipvalue: Largest absolute value of an element of a gradient. With
                 `clipnorm` it comes after.
-            target_tensors: Not supported in TensorFlow 2: labels come from the
-                data that `fit` is given.
+            target_tensors: Symbolic targets of a model that is made of the
+                tensors of `embedra.data.make_one_shot_iterator`: tensors of
+                the same `get_next()`, or what Keras operations make of them.
+                `fit` then needs no data.
             **kwargs: Those of `keras.Model.compile`.
 
         Raises:
             ValueError: If a limit is negative, the optimizer clips as well, or
-                `target_tensors` are given.
+                `target_tensors` are not of the dataset of the inputs.
         """
-        if target_tensors is not None:
-            msg = (
-                "`target_tensors` belong to TF1 graphs. Give `fit` data that "
-                "yield inputs and labels, as a tf.data.Dataset does."
-            )
-            raise ValueError(msg)
         if optimizer is not None:
             optimizer = clipped(
                 keras_optimizer(optimizer, self, kwargs), clipnorm, clipvalue
             )
-        super().compile(optimizer, *args, **kwargs)
+        super().compile(
+            optimizer, *args, target_tensors=target_tensors, **kwargs
+        )
 
     def compile_from_config(self, config: dict[str, Any]) -> None:
         """Compiles as `get_compile_config` describes.
@@ -107,7 +107,8 @@ class ModelMethods(WeightMethods):
         step at hand, with a message, once the state is saved.
 
         Args:
-            x: See `keras.Model.fit`.
+            x: See `keras.Model.fit`. By default the data of the symbolic
+                tensors that the model is made of; see `compile`.
             y: See there.
             batch_size: See there.
             epochs: See there.
@@ -136,10 +137,9 @@ class ModelMethods(WeightMethods):
                 known, or the folder's state is not one of this model.
             SystemExit: After Ctrl-C or SIGTERM.
         """
-        if x is None:
-            msg = "`fit` needs data: `x` is None. Give a tf.data.Dataset."
-            raise ValueError(msg)
         given = dict(zip(FIT_ARGUMENTS, args, strict=False)) | kwargs
+        x = self._data("fit", x, y)
+        given["validation_data"] = self._chosen(given.get("validation_data"))
         if isinstance(x, tf.data.Dataset | GeneratorType):
             # Else Keras warns that it does not shuffle these.
             given.setdefault("shuffle", False)
@@ -223,9 +223,17 @@ class ModelMethods(WeightMethods):
 
         Args:
             export_dir: Where that folder is made; it may hold checkpoints.
-            fn: Returns the specs of the inputs, or the specs; see `signature`
-                of `embedra.saved_model.export`. By default, those that the
-                model was built with.
+            fn: Returns what is served, or that itself. By default, the model
+                with the inputs that it was built with.
+
+                * As `signature` of `embedra.saved_model.export`: specs of the
+                  inputs, a `tf.function`, or several by name.
+                * Placeholders of `tf.compat.v1`: the model is called on them.
+                * What `tf.compat.v1.saved_model.predict_signature_def` makes
+                  of placeholders and of what the function computes of them,
+                  or a dict of several.
+                * A `ServingInputReceiver`: the model is called on its
+                  features.
             checkpoint_path: Load the weights and tables of this checkpoint, or
                 of the newest in this folder, into the model first.
             **options: Those of `embedra.saved_model.export`, as `native_ops`.
@@ -235,7 +243,8 @@ class ModelMethods(WeightMethods):
         """
         self._load_from(None, checkpoint_path)
         options = {"versioned": True} | options
-        return export(self, export_dir, signature=fn, **options)
+        signature = served(self, fn)
+        return export(self, export_dir, signature=signature, **options)
 
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Prints the model, as `keras.Model.summary`, and its tables.
