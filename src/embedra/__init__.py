@@ -52,6 +52,7 @@ __version__ = _version("embedra")
 _MODULES = {
     "compat",
     "data",
+    "distribute",
     "dynamic_embedding",
     "estimator",
     "feature_column",

@@ -1,5 +1,20 @@
 """Native ops: loading, one typed function for each op, gradients."""
 
+from . import _communication_gradients as _communication_gradients
+from ._communication_ops import (
+    MpiPlace as MpiPlace,
+    all_gather_v as all_gather_v,
+    all_reduce as all_reduce,
+    all_to_all_v as all_to_all_v,
+    barrier as barrier,
+    broadcast as broadcast,
+    mpi_abort as mpi_abort,
+    mpi_communicator as mpi_communicator,
+    mpi_end as mpi_end,
+    mpi_place as mpi_place,
+    mpi_start as mpi_start,
+    route_keys as route_keys,
+)
 from ._edit_ops import (
     table_accumulate as table_accumulate,
     table_assign as table_assign,
@@ -9,6 +24,7 @@ from ._edit_ops import (
     table_size as table_size,
 )
 from ._gradients import shape_of_slices as shape_of_slices
+from ._graph_order import chain as chain
 from ._handle_ops import (
     anonymous_table as anonymous_table,
     table as table,
