@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
@@ -150,65 +149,7 @@ class ArrowContainer(Container):
         with self._file.open() as stream:
             reader = pa.ipc.open_file(stream, options=options)
             batch = reader.get_batch(unit)
-        yield from _slices(batch, chunk_rows)
-
-
-class CsvContainer(Container):
-    """A text file with a header line, of which Arrow infers the types.
-
-    Args:
-        file: The file; unpacked by its suffix.
-        delimiter: Text between two values.
-        types: Types of columns that are declared.
-        skipped: Where lines with a wrong number of columns are told to be
-            left out; None makes them an error.
-    """
-
-    unit_word = "part"
-
-    def __init__(
-        self,
-        file: SourceFile,
-        delimiter: str,
-        types: Mapping[str, pa.DataType],
-    ) -> None:
-        self._file = file
-        self._delimiter = delimiter
-        self._types = types
-        try:
-            with self._open() as reader:
-                schema = reader.schema
-        except FAULTS as error:
-            msg = f"{file.label}: cannot be read as text: {error}"
-            raise DataError(msg) from error
-        self._types = {**{one.name: one.type for one in schema}, **types}
-        super().__init__(file.label, schema, [None], file.partitions)
-
-    def _open(
-        self, names: Sequence[str] | None = None
-    ) -> pa.csv.CSVStreamingReader:
-        stream = self._file.filesystem.open_input_stream(
-            self._file.path, compression="detect"
-        )
-        return pa.csv.open_csv(
-            stream,
-            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=self._types,
-                include_columns=list(names or []),
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-
-    def read(
-        self, unit: int, names: Sequence[str], chunk_rows: int
-    ) -> Iterator[pa.RecordBatch]:
-        """Streams some columns of the file; see `Container`."""
-        del unit  # There is one.
-        with self._open(names) as reader:
-            for batch in reader:
-                yield from _slices(batch, chunk_rows)
+        yield from slices(batch, chunk_rows)
 
 
 class TableContainer(Container):
@@ -235,6 +176,7 @@ class TableContainer(Container):
         return float(size / max(self._table.num_rows, 1))
 
 
-def _slices(batch: pa.RecordBatch, chunk_rows: int) -> Iterator[pa.RecordBatch]:
+def slices(batch: pa.RecordBatch, chunk_rows: int) -> Iterator[pa.RecordBatch]:
+    """Cuts a run of rows into smaller ones."""
     for start in range(0, batch.num_rows, chunk_rows):
         yield batch.slice(start, chunk_rows)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
+from ._transformations import padded_batch, sparse_batch
+
 
 Length = Literal["exact", "right", "left"]
 
@@ -106,6 +108,18 @@ class Field:
 
 
 class DataFrame:
-    """The words of columns: `DataFrame.Field`, as in HybridBackend."""
+    """The words of columns by the names that HybridBackend has for them."""
 
     Field = Field
+    # Lists of a batch; has `values` and `nested_row_splits`.
+    Value = tf.RaggedTensor
+
+    @staticmethod
+    def to_sparse(batch: Any) -> Any:
+        """A batch with its ragged tensors as sparse ones."""
+        return sparse_batch(batch)
+
+    @staticmethod
+    def parse(batch: Any, pad: bool = False) -> Any:
+        """A batch, with its ragged tensors padded to dense ones if asked."""
+        return padded_batch(batch) if pad else batch

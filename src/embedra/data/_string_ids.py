@@ -35,5 +35,9 @@ def string_ids(
     if not len(values):
         return np.empty(0, np.int64)
     strings = tf.constant(values, tf.string)
-    hashed = tf.strings.to_hash_bucket_fast(strings, _BUCKETS)
-    return np.asarray(hashed, np.int64)
+    return np.asarray(hash_tensor(strings), np.int64)
+
+
+def hash_tensor(strings: tf.Tensor) -> tf.Tensor:
+    """Ids of a tensor of strings, as of `string_ids`, int64."""
+    return tf.strings.to_hash_bucket_fast(strings, _BUCKETS)

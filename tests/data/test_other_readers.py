@@ -1,0 +1,175 @@
+"""Text, Arrow files, TFRecords and tables in memory, under the same fields."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pytest
+import tensorflow as tf
+
+from embedra.data import (
+    DataError,
+    Field,
+    read_arrow,
+    read_csv,
+    read_table,
+    read_tfrecord,
+)
+
+
+def rows(data, name="x"):
+    parts = [batch[name] for batch in data]
+    if isinstance(parts[0], tf.RaggedTensor):
+        return [row for part in parts for row in part.to_list()]
+    return [value for part in parts for value in part.numpy().tolist()]
+
+
+def test_csv_infers_types_and_nulls(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('x,f,s\n1,0.5,"a,b"\n2,,c\n')
+    fields = ["x", Field("f", default=-1.0), "s"]
+    data = read_csv(path, 2, fields)
+    assert data.element_spec["x"].dtype == tf.int64
+    assert rows(data) == [1, 2]
+    assert rows(data, "f") == [0.5, -1.0]
+    assert rows(data, "s") == [b"a,b", b"c"]
+
+
+def test_tsv_packed_and_with_declared_types(tmp_path):
+    path = tmp_path / "rows.tsv.gz"
+    path.write_bytes(gzip.compress(b"x\ty\n1\t007\n"))
+    fields = [Field("x", "float32"), Field("y", "string")]
+    data = read_csv(path, 2, fields, delimiter="\t")
+    assert rows(data) == [1.0]
+    assert rows(data, "y") == [b"007"]
+
+
+def test_ranks_share_the_rows_of_text(tmp_path):
+    for name, start in (("a.csv", 0), ("b.csv", 11)):
+        values = "\n".join(map(str, range(start, start + 11)))
+        (tmp_path / name).write_text(f"x\n{values}\n")
+    shares = [
+        rows(read_csv(tmp_path, 4, partition_count=3, partition_index=rank))
+        for rank in range(3)
+    ]
+    assert sorted(sum(shares, [])) == list(range(22))
+    assert {len(share) for share in shares} == {7, 8}
+    shuffled = read_csv(tmp_path, 4, shuffle=True)
+    assert sorted(rows(shuffled)) == list(range(22))
+
+
+def test_lines_of_a_wrong_width(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\n1,2\n3\n4,5\n")
+    with pytest.raises((DataError, tf.errors.OpError), match=r"rows\.csv"):
+        rows(read_csv(path, 2))
+    data = read_csv(path, 2, on_error="skip")
+    assert rows(data) == [1, 4]
+    assert data.report.skipped_rows == 1
+    assert "1 columns, expected 2" in data.report.summary()
+
+
+def test_arrow_files(tmp_path):
+    table = pa.table(
+        {"x": np.arange(10), "l": [[i] * (i % 3) for i in range(10)]}
+    )
+    pa.feather.write_feather(table, tmp_path / "a.feather", chunksize=4)
+    data = read_arrow(tmp_path / "a.feather", 3)
+    assert rows(data) == list(range(10))
+    assert rows(data, "l") == table["l"].to_pylist()
+    assert int(data.cardinality()) == 4
+    (tmp_path / "bad.feather").write_bytes(b"not Arrow")
+    with pytest.raises(DataError, match=r"bad\.feather: not an Arrow IPC"):
+        read_arrow(tmp_path / "bad.feather")
+
+
+def test_tables_in_memory():
+    arrays = {"x": np.arange(6), "m": np.arange(12.0).reshape(6, 2)}
+    data = read_table(arrays, 4)
+    assert data.element_spec["m"] == tf.TensorSpec([None, 2], tf.float64)
+    assert rows(data) == list(range(6))
+    assert rows(data, "m") == arrays["m"].tolist()
+    frame = pd.DataFrame({"x": [1, 2], "s": ["a", None]})
+    data = read_table(frame, 4, ["x", Field("s", default="?")])
+    assert rows(data, "s") == [b"a", b"?"]
+    table = pa.table({"x": [[1], []]})
+    assert rows(read_table(table, 4)) == [[1], []]
+    with pytest.raises(DataError, match="Received: list"):
+        read_table([1, 2])
+
+
+def test_memory_of_the_caller_is_never_written_to():
+    values = np.arange(8192, dtype=np.float32)
+    data = read_table({"x": values}, 8192)
+    for _ in data.map(lambda row: row["x"] * 2 + 1):
+        pass
+    np.testing.assert_array_equal(values, np.arange(8192))
+
+
+def test_large_tables_are_shuffled_over_all_of_their_parts():
+    data = read_table({"x": np.arange(200_000)}, 200_000, shuffle=200_000)
+    order = next(iter(data))["x"].numpy()
+    assert np.abs(np.mean(order[:1000]) - 100_000) < 10_000
+    np.testing.assert_array_equal(np.sort(order), np.arange(200_000))
+
+
+@pytest.fixture
+def records(tmp_path):
+    path = tmp_path / "rows.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for i in range(5):
+            feature = {
+                "x": tf.train.Feature(int64_list=tf.train.Int64List(value=[i])),
+                "l": tf.train.Feature(
+                    int64_list=tf.train.Int64List(value=range(i))
+                ),
+                "p": tf.train.Feature(
+                    float_list=tf.train.FloatList(value=[i, 1])
+                ),
+            }
+            if i % 2:
+                feature["s"] = tf.train.Feature(
+                    bytes_list=tf.train.BytesList(value=[b"odd"])
+                )
+            example = tf.train.Example(
+                features=tf.train.Features(feature=feature)
+            )
+            writer.write(example.SerializeToString())
+    return path
+
+
+def test_tfrecords_under_fields(records):
+    fields = [
+        Field("x", "int32"),
+        Field("l", "int64", ragged_rank=1),
+        Field("p", "float32", shape=[2]),
+        Field("s", "string", default="even"),
+    ]
+    data = read_tfrecord(records, 2, fields)
+    assert data.element_spec["x"] == tf.TensorSpec([None], tf.int32)
+    assert data.element_spec["p"].shape == [None, 2]
+    assert rows(data) == [0, 1, 2, 3, 4]
+    assert rows(data, "l") == [list(range(i)) for i in range(5)]
+    assert rows(data, "p") == [[i, 1] for i in range(5)]
+    assert rows(data, "s") == [b"even", b"odd", b"even", b"odd", b"even"]
+    shares = [rows(read_tfrecord(records, 2, fields, 2, k)) for k in range(2)]
+    assert sorted(sum(shares, [])) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("length", "last"), [("right", [0, 1, 2]), ("left", [1, 2, 3])]
+)
+def test_tfrecord_lists_padded_and_cut(records, length, last):
+    field = Field("l", "int64", shape=[3], length=length, default=-1)
+    found = rows(read_tfrecord(records, 2, [field]), "l")
+    assert found[4] == last
+    assert found[1] == ([0, -1, -1] if length == "right" else [-1, -1, 0])
+
+
+def test_tfrecord_fields_must_say_what_they_are(records):
+    with pytest.raises(DataError, match="name the fields"):
+        read_tfrecord(records)
+    with pytest.raises(ValueError, match="'x': a field of a TFRecord has a"):
+        read_tfrecord(records, 1, [Field("x")])
