@@ -29,9 +29,6 @@ def evaluation(model, batches=2, *, once=False):
             iterator = v1.data.make_one_shot_iterator(data)
         else:
             iterator = v1.data.make_initializable_iterator(data)
-            v1.add_to_collection(
-                v1.GraphKeys.TABLE_INITIALIZERS, iterator.initializer
-            )
         ids, labels = iterator.get_next()
         logits = logits_of(model.users, ids)
         return {

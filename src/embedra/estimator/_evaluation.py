@@ -5,10 +5,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from ._checkpoints import explained
+from embedra.train import explained, write_summary
+
 from ._graphs import Built, Plan, build, session_config
 from ._modes import ModeKeys
-from ._summaries import write_summary
 
 
 v1: Any = tf.compat.v1

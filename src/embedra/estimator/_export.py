@@ -1,21 +1,18 @@
 """Export of a checkpoint as a SavedModel."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from embedra import dynamic_embedding as de
 from embedra.saved_model import export_graph
-from embedra.table import Table
+from embedra.train import CheckpointSource
 
-from ._checkpoints import explained
 from ._graphs import Plan, graph_scope, session_config
 from ._modes import ModeKeys
 from ._outputs import ExportOutput, PredictOutput
 from ._receivers import ServingInputReceiver
 from ._spec import EstimatorSpec
-from ._tables import saved_states
 
 
 v1: Any = tf.compat.v1
@@ -45,12 +42,25 @@ def export_checkpoint(
     Returns:
         The SavedModel's folder.
     """
-    job = _Job(plan, checkpoint, receiver_fn)
+    source = CheckpointSource(checkpoint, config=session_config(plan.config))
+
+    def build() -> dict[str, Any]:
+        with graph_scope(plan.config, ModeKeys.PREDICT):
+            v1.train.get_or_create_global_step()
+            receiver = _received(receiver_fn)
+            try:
+                spec = plan.model(receiver.features, None, ModeKeys.PREDICT)
+            except (KeyError, ValueError) as error:
+                error.add_note(_described(receiver.features))
+                raise
+        source.saver = spec.scaffold.saver
+        return _signatures(receiver, spec)
+
     exported = export_graph(
-        job.build,
+        build,
         folder,
-        twins_of=job.twins_of,
-        values_of=job.values_of,
+        twins_of=source.twins_of,
+        values_of=source.values_of,
         assets_extra=assets_extra,
         as_text=as_text,
         versioned=True,
@@ -59,102 +69,15 @@ def export_checkpoint(
     return exported.path
 
 
-class _Job:
-    """What is exported, and what the checkpoint holds of it.
-
-    Args:
-        plan: What is exported.
-        checkpoint: The checkpoint.
-        receiver_fn: Makes the placeholders.
-    """
-
-    def __init__(
-        self, plan: Plan, checkpoint: str, receiver_fn: Callable[[], Any]
-    ) -> None:
-        self._plan = plan
-        self._checkpoint = checkpoint
-        self._receiver_fn = receiver_fn
-        self._saver: Any = None
-        # They are to live until the tables are written.
-        self._twins: list[Any] = []
-
-    def build(self) -> dict[str, Any]:
-        """Builds the graph, and returns its signatures by name."""
-        with graph_scope(self._plan.config, ModeKeys.PREDICT):
-            v1.train.get_or_create_global_step()
-            receiver = self._receiver_fn()
-            if not isinstance(receiver, ServingInputReceiver):
-                msg = (
-                    "`serving_input_receiver_fn` must return a "
-                    f"ServingInputReceiver. Received: {receiver!r}."
-                )
-                raise TypeError(msg)
-            try:
-                spec = self._plan.model(
-                    receiver.features, None, ModeKeys.PREDICT
-                )
-            except (KeyError, ValueError) as error:
-                error.add_note(_described(receiver.features))
-                raise
-        self._saver = spec.scaffold.saver
-        return _signatures(receiver, spec)
-
-    def twins_of(self, tables: Sequence[Table]) -> Sequence[Table]:
-        """Returns eager tables with what the checkpoint holds of others.
-
-        Args:
-            tables: Tables of the graph.
-
-        Raises:
-            ValueError: If the checkpoint does not hold them.
-        """
-        first = tables[0]
-        keys = [s.key for s in saved_states() if s.tables[0] is first]
-        saved = tf.train.load_checkpoint(self._checkpoint)
-        if not keys or not saved.has_tensor(f"{keys[0]}/keys"):
-            msg = (
-                f"Table {first.name!r} is not in checkpoint "
-                f"{self._checkpoint!r}, from which the model is exported. "
-                "Tables of the model must be made as they were in training, "
-                "with checkpoint=True."
-            )
-            raise ValueError(msg)
-        initializer = first.initializer
-        twin = de.Variable(
-            key_dtype=first.key_dtype,
-            value_dtype=first.dtype,
-            dim=first.dim,
-            name=keys[0],
-            initializer=initializer.function
-            or {
-                "kind": initializer.kind,
-                "parameters": initializer.parameters,
-                "seed": initializer.seed,
-            },
+def _received(receiver_fn: Callable[[], Any]) -> ServingInputReceiver:
+    receiver = receiver_fn()
+    if not isinstance(receiver, ServingInputReceiver):
+        msg = (
+            "`serving_input_receiver_fn` must return a ServingInputReceiver. "
+            f"Received: {receiver!r}."
         )
-        tf.train.Checkpoint(table=twin).restore(self._checkpoint)
-        self._twins.append(twin)
-        return list(twin.tables)
-
-    def values_of(self, variables: Sequence[Any]) -> Sequence[Any]:
-        """Returns what the checkpoint holds of variables of the graph.
-
-        Args:
-            variables: The variables.
-        """
-        if not variables:
-            return []
-        saver = self._saver or v1.train.Saver(list(variables))
-        with v1.Session(config=session_config(self._plan.config)) as session:
-            try:
-                saver.restore(session, self._checkpoint)
-            except (
-                tf.errors.NotFoundError,
-                tf.errors.InvalidArgumentError,
-            ) as error:
-                raise explained(error, self._checkpoint) from error
-            values: Sequence[Any] = session.run(list(variables))
-            return values
+        raise TypeError(msg)
+    return receiver
 
 
 def _described(features: Any) -> str:

@@ -1,33 +1,10 @@
-"""The tables in a graph."""
+"""How many keys the tables of a graph hold."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from embedra.table import Table, TableGroup
-
-
-class SavedState(NamedTuple):
-    """Tables that checkpoints save as one.
-
-    Attributes:
-        key: Name in checkpoints.
-        tables: The tables.
-    """
-
-    key: str
-    tables: Sequence[Table]
-
-
-def saved_states() -> list[SavedState]:
-    """Returns what the checkpoints of the current graph hold of tables."""
-    saved = tf.compat.v1.get_collection(tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS)
-    return [
-        SavedState(one.key, one.group.tables)
-        for one in saved
-        if isinstance(getattr(one, "group", None), TableGroup)
-    ]
+from embedra.train import saved_states
 
 
 def add_size_summaries(train_op: Any) -> None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from ._checkpoints import explained
+from embedra.train import explained, saved_states
+
 from ._graphs import Built, Plan, add_saver, build, session_config
 from ._modes import ModeKeys
-from ._tables import add_size_summaries, saved_states
+from ._tables import add_size_summaries
 
 
 v1: Any = tf.compat.v1

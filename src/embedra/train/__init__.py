@@ -5,8 +5,14 @@ docs/migrate-from-hybridbackend.md lists all of them.
 """
 
 from . import _gone
+from ._checkpoint_source import (
+    RESTORE_ERRORS as RESTORE_ERRORS,
+    CheckpointSource as CheckpointSource,
+    explained as explained,
+)
 from ._evaluation_hook import EvaluationHook as EvaluationHook
 from ._evaluation_spec import EvaluationSpec as EvaluationSpec
+from ._export import export as export, export_all as export_all
 from ._optimizers import (
     AdadeltaOptimizer as AdadeltaOptimizer,
     AdagradDAOptimizer as AdagradDAOptimizer,
@@ -20,6 +26,10 @@ from ._optimizers import (
     RMSPropOptimizer as RMSPropOptimizer,
 )
 from ._policy import Policy as Policy
+from ._saved_states import (
+    SavedState as SavedState,
+    saved_states as saved_states,
+)
 from ._saver import (
     Saver as Saver,
     replace_default_saver as replace_default_saver,

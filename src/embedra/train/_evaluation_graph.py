@@ -30,8 +30,8 @@ class EvaluationGraph(NamedTuple):
 
     Attributes:
         spec: What the evaluation function returned.
-        reset: Empties metrics, and takes data from their start, where they can
-            be.
+        reset: Empties metrics, and takes data from their start, if their
+            iterators can be initialized.
         global_step: The step that training is at.
     """
 
@@ -64,6 +64,7 @@ def build(function: Callable[[], Any]) -> EvaluationGraph:
         _KEYS.TABLE_INITIALIZERS,
     )
     before = {name: graph.get_collection(name) for name in watched}
+    operations = {operation.name for operation in graph.get_operations()}
     with (
         _V1.variable_scope(_V1.get_variable_scope(), reuse=_V1.AUTO_REUSE),
         scopes.scope(mode="eval"),
@@ -78,7 +79,13 @@ def build(function: Callable[[], Any]) -> EvaluationGraph:
     for name in _OF_TRAINING:
         graph.get_collection_ref(name)[:] = before[name]
     global_step = _V1.train.get_or_create_global_step()
+    iterators = [
+        operation
+        for operation in graph.get_operations()
+        if operation.type == "MakeIterator" and operation.name not in operations
+    ]
     reset = tf.group(
+        *iterators,
         *added[_KEYS.TABLE_INITIALIZERS],
         _V1.variables_initializer(added[_KEYS.LOCAL_VARIABLES]),
     )

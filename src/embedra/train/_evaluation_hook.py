@@ -21,9 +21,8 @@ class EvaluationHook(_V1.train.SessionRunHook):
     function adds to the training graph: variables that it makes with
     `tf.compat.v1.get_variable` are those of the same name in training. Nothing
     is trained meanwhile: lookups create no rows, and the global step stays.
-    Metrics begin anew each time. So do data, if their iterator can be
-    initialized (and its initializer is among the table initializers, as with
-    `embedra.data.make_initializable_iterator`); others go on where they were.
+    Metrics begin anew each time. So do data, if the iterator is one of
+    `embedra.data.make_initializable_iterator`; others go on where they were.
 
     Args:
         fn: The evaluation function, of no arguments. It returns metrics by

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from embedra import scopes
 
+from ._checkpoint_source import RESTORE_ERRORS, explained
 from ._evaluation_hook import EvaluationHook
 from ._policy import Policy
 from ._saver import Saver
@@ -77,7 +78,8 @@ def monitored_session(
         NotImplementedError: If there are several processes, and no parameter
             servers.
         RuntimeError: When executing eagerly.
-        ValueError: If an argument is out of range.
+        ValueError: If an argument is out of range, or the checkpoint to go on
+            from is one of another model.
     """
     _check_place()
     options = scopes.current_options()
@@ -108,17 +110,23 @@ def monitored_session(
         _add_saver(scaffold, keep_checkpoint_max, keep_checkpoint_every_n_hours)
     # It is saved by the hook above, which tells listeners.
     kwargs |= {_SAVE_SECS: None, _SAVE_STEPS: None}
-    return _V1.train.MonitoredTrainingSession(
-        master=target() if master is None else master,
-        is_chief=kwargs.pop("is_chief", scopes.context.is_chief),
-        checkpoint_dir=folder,
-        summary_dir=summary_dir,
-        scaffold=scaffold,
-        hooks=hooks,
-        chief_only_hooks=chief_only,
-        config=wraps_session_config(config),
-        **kwargs,
-    )
+    try:
+        return _V1.train.MonitoredTrainingSession(
+            master=target() if master is None else master,
+            is_chief=kwargs.pop("is_chief", scopes.context.is_chief),
+            checkpoint_dir=folder,
+            summary_dir=summary_dir,
+            scaffold=scaffold,
+            hooks=hooks,
+            chief_only_hooks=chief_only,
+            config=wraps_session_config(config),
+            **kwargs,
+        )
+    except RESTORE_ERRORS as error:
+        path = folder and tf.train.latest_checkpoint(folder)
+        if path is None:
+            raise
+        raise explained(error, path) from error
 
 
 def _check_place() -> None:
