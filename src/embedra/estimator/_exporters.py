@@ -7,8 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.train import is_number
+
 from ._run_notes import read_json, write_json
-from ._summaries import is_number
 
 
 _BEST = "best_evaluation.json"

@@ -48,7 +48,10 @@ from ._step_stat_hook import (
     StepStatHook as StepStatHook,
     StepStatistics as StepStatistics,
 )
-from ._summaries import write_summary as write_summary
+from ._summaries import (
+    is_number as is_number,
+    write_summary as write_summary,
+)
 
 
 # For names of HybridBackend's that are not here.

@@ -20,9 +20,20 @@ def write_summary(folder: str, values: Mapping[str, Any], step: int) -> None:
     """
     summary = _V1.Summary()
     for name, value in values.items():
-        array = np.asarray(value)
-        if array.ndim == 0 and np.issubdtype(array.dtype, np.number):
-            summary.value.add(tag=name, simple_value=float(array))
-    writer = _V1.summary.FileWriterCache.get(folder)
+        if is_number(value):
+            summary.value.add(tag=name, simple_value=float(value))
+    # Writers of this kind are not made where TensorFlow is eager.
+    with tf.Graph().as_default():
+        writer = _V1.summary.FileWriterCache.get(folder)
     writer.add_summary(summary, step)
     writer.flush()
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a metric is one number.
+
+    Args:
+        value: The value.
+    """
+    array = np.asarray(value)
+    return array.ndim == 0 and np.issubdtype(array.dtype, np.number)
