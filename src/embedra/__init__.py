@@ -24,7 +24,6 @@ with _quiet_start_up():
         optimizers as optimizers,
         table as table,
     )
-    from .keras import wraps as wraps
     from .optimizers import (
         DynamicEmbeddingOptimizer as DynamicEmbeddingOptimizer,
     )
@@ -36,6 +35,7 @@ with _quiet_start_up():
         scope as scope,
     )
     from .table import Table as Table
+    from .wrapping import wraps as wraps
 
 if _TYPE_CHECKING:
     from . import (

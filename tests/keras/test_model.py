@@ -103,7 +103,7 @@ def test_a_wrapped_class_has_the_methods(how, tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (keras.optimizers.Adam, "class keras.*Adam"),
+        (keras.layers.Dense, "class keras.*Dense"),
         (Network(), "an object of class .*Network"),
         (len, "builtin"),
     ],

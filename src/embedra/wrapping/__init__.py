@@ -1,0 +1,3 @@
+"""wraps: makes classes of Keras and TensorFlow know of tables."""
+
+from ._wraps import wraps as wraps
