@@ -50,3 +50,4 @@ from ._transformations import (
     rebatch as rebatch,
     to_sparse as to_sparse,
 )
+from ._upstream import set_epoch as set_epoch

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.data import RowDataset, set_epoch
+
 
 _log = logging.getLogger(__name__)
 
@@ -38,8 +40,16 @@ def continued(data: Any, steps_per_epoch: int | None, epoch: int) -> Continued:
     Returns:
         The data.
     """
+    if isinstance(data, tf.data.Dataset):
+        # Rows that are shuffled have another order in each pass.
+        set_epoch(data, _pass_over_data(data, steps_per_epoch, epoch))
     if not epoch or not steps_per_epoch:
         return Continued(data)
+    if isinstance(data, RowDataset):
+        found = _of_dataset(data, steps_per_epoch, epoch)
+        return found._replace(
+            data=found.data.skip(found.pass_over), pass_over=0
+        )
     if isinstance(data, tf.data.Dataset):
         return _of_dataset(data, steps_per_epoch, epoch)
     if hasattr(data, "__next__"):
@@ -51,6 +61,18 @@ def continued(data: Any, steps_per_epoch: int | None, epoch: int) -> Continued:
         epoch + 1,
     )
     return Continued(data)
+
+
+def _pass_over_data(
+    data: tf.data.Dataset, steps: int | None, epoch: int
+) -> int:
+    """The number of the pass over the data that an epoch is a part of."""
+    if not steps:
+        return epoch
+    batches = int(data.cardinality())
+    if batches <= 0:  # unknown, or infinite: passes are within the dataset
+        return 0
+    return epoch // -(-batches // steps)
 
 
 def _of_dataset(data: tf.data.Dataset, steps: int, epoch: int) -> Continued:
