@@ -39,10 +39,33 @@ with _quiet_start_up():
 
 if _TYPE_CHECKING:
     from . import (
+        compat as compat,
         data as data,
+        distribute as distribute,
         dynamic_embedding as dynamic_embedding,
+        estimator as estimator,
+        feature_column as feature_column,
+        lookup as lookup,
+        metrics as metrics,
         models as models,
         saved_model as saved_model,
+        train as train,
+    )
+    from .dynamic_embedding.embedding_variable import (
+        CBFFilter as CBFFilter,
+        CounterFilter as CounterFilter,
+        EmbeddingVariableOption as EmbeddingVariableOption,
+        GlobalStepEvict as GlobalStepEvict,
+        InitializerOption as InitializerOption,
+        L2WeightEvict as L2WeightEvict,
+        StorageOption as StorageOption,
+        StorageType as StorageType,
+        get_embedding_variable as get_embedding_variable,
+    )
+    from .feature_column import dense_features as dense_features
+    from .train import (
+        get_session_config as get_session_config,
+        wraps_session_config as wraps_session_config,
     )
 
 
@@ -63,13 +86,48 @@ _MODULES = {
     "train",
 }
 
+# Names of such modules that are here too.
+_NAMES = {
+    "dense_features": "feature_column",
+    **dict.fromkeys(
+        (
+            "CBFFilter",
+            "CounterFilter",
+            "EmbeddingVariableOption",
+            "GlobalStepEvict",
+            "InitializerOption",
+            "L2WeightEvict",
+            "StorageOption",
+            "StorageType",
+            "get_embedding_variable",
+        ),
+        "dynamic_embedding.embedding_variable",
+    ),
+    "get_session_config": "train",
+    "wraps_session_config": "train",
+}
+
+# Names of HybridBackend's that are not here, and what to use instead.
+_GONE = {
+    "enable_optimization": "graphs need no pass of ours; TensorFlow's are on",
+    "disable_optimization": "there is no pass of ours to be switched off",
+    "embedding": "rows are in embedra.Table, in the memory of the host",
+    "pipeline": "a step takes one batch; read ahead with "
+    "`tf.data.Dataset.prefetch`",
+}
+
 
 def __getattr__(name: str) -> _Any:
     if name in _MODULES:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _NAMES:
+        module = _importlib.import_module(f"{__name__}.{_NAMES[name]}")
+        return getattr(module, name)
     msg = f"module {__name__!r} has no attribute {name!r}"
+    if name in _GONE:
+        msg = f"{msg}: {_GONE[name]}; see docs/migrate-from-hybridbackend.md"
     raise AttributeError(msg, name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *_MODULES, *_NAMES})
