@@ -7,6 +7,16 @@ import numpy as np
 import pytest
 
 
+def pytest_addoption(parser):
+    """Options of pytest that are ours."""
+    parser.addoption(
+        "--kills",
+        type=int,
+        default=5,
+        help="how often to kill a training while it saves (default: 5)",
+    )
+
+
 @pytest.fixture(autouse=True)
 def _seeded():
     """Makes every test start from the same random state."""

@@ -9,7 +9,11 @@ import tensorflow as tf
 
 
 _NAME = re.compile(r"ckpt-(\d+)\.index")
-_UNFINISHED = re.compile(r"ckpt-\d+\.(partial/?|data-\d+-of-\d+)")
+_UNFINISHED = re.compile(
+    r"ckpt-\d+\.(partial/?|data-\d+-of-\d+)|checkpoint\.tmp"
+)
+# In the file that points to the newest checkpoint: what is deleted next.
+_DELETING = re.compile(r"^# deleting (ckpt-\d+)$", re.MULTILINE)
 _PARTIAL = ".partial"
 _POINTER = "checkpoint"
 _KEEP_MAX = 5
@@ -102,7 +106,7 @@ class CheckpointFolder:
                 tf.io.gfile.rmtree(partial)
         self._kept.append(_Kept(name, time.time()))
         deleted = self._drop_old()
-        self._write_pointer()
+        self._write_pointer(deleted)
         for old in deleted:
             self._delete(old.name)
         return self._path(name)
@@ -179,11 +183,17 @@ class CheckpointFolder:
         return listed + [_Kept(name, time.time()) for name in found]
 
     def _tidy(self) -> None:
-        """Removes what a crash left unfinished."""
+        """Removes what a crash left unfinished, and what it left over."""
         if not tf.io.gfile.isdir(self.directory):
             return
+        if tf.io.gfile.exists(self._path(_POINTER)):
+            with tf.io.gfile.GFile(self._path(_POINTER)) as pointer:
+                for name in _DELETING.findall(pointer.read()):
+                    self._delete(name)
         files = tf.io.gfile.listdir(self.directory)
-        complete = {f.removesuffix(".index") for f in files}
+        complete = {
+            f.removesuffix(".index") for f in files if _NAME.fullmatch(f)
+        }
         for file in files:
             if not _UNFINISHED.fullmatch(file):
                 continue
@@ -193,13 +203,15 @@ class CheckpointFolder:
             elif file.split(".")[0] not in complete:
                 tf.io.gfile.remove(path)
 
-    def _write_pointer(self) -> None:
+    def _write_pointer(self, deleted: list[_Kept]) -> None:
         lines = [f'model_checkpoint_path: "{self._kept[-1].name}"']
         for name, _ in self._kept:
             lines.append(f'all_model_checkpoint_paths: "{name}"')
         for _, seconds in self._kept:
             lines.append(f"all_model_checkpoint_timestamps: {seconds!r}")
         lines.append(f"last_preserved_timestamp: {self._preserved!r}")
+        # Only then are they deleted, as no reader may be pointed to them.
+        lines += [f"# deleting {kept.name}" for kept in deleted]
         written = self._path(_POINTER + ".tmp")
         with tf.io.gfile.GFile(written, "w") as file:
             file.write("\n".join(lines) + "\n")
