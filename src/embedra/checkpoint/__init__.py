@@ -12,6 +12,7 @@ from ._named_header import (
     SavedShape as SavedShape,
     to_header as to_header,
 )
+from ._read_table import read_table as read_table
 from ._saved_objects import (
     SavedObjects as SavedObjects,
     has_objects as has_objects,

@@ -11,7 +11,7 @@ from embedra import table as table_lib
 from ._named_header import FIELDS, SavedShape, to_header
 
 
-_COLUMNS = table_lib.Records._fields
+COLUMNS = table_lib.Records._fields
 
 
 class SavedTable(NamedTuple):
@@ -93,7 +93,7 @@ class SavedTables:
         return SavedTable(
             table_lib.TableHeader.from_json(text),
             [
-                {name: f"{prefix}/{name}_{chunk:06d}" for name in _COLUMNS}
+                {name: f"{prefix}/{name}_{chunk:06d}" for name in COLUMNS}
                 for chunk in range(count)
             ],
         )
@@ -110,7 +110,7 @@ class SavedTables:
         ]
         return SavedTable(
             to_header(described, arrays),
-            [{name: f"{prefix}/{name}" for name in _COLUMNS}],
+            [{name: f"{prefix}/{name}" for name in COLUMNS}],
         )
 
 
