@@ -13,6 +13,7 @@ from ._categorical import (
     categorical_column_with_embedding as categorical_column_with_embedding,
     sequence_categorical_column_with_embedding as sequence_categorical_column_with_embedding,  # noqa: E501
 )
+from ._dense_features import DenseFeatures as DenseFeatures
 from ._factories import (
     embedding_column as embedding_column,
     indicator_column as indicator_column,
@@ -25,6 +26,7 @@ from ._input_layer import (
     make_parse_example_spec as make_parse_example_spec,
     sequence_input_layer as sequence_input_layer,
 )
+from ._linear_model import linear_model as linear_model
 
 
 _THEIRS = (tf.feature_column, tf.compat.v1.feature_column)

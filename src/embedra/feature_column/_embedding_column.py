@@ -11,7 +11,7 @@ from embedra.dynamic_embedding.embedding_variable import EmbeddingVariable
 from embedra.lookup import kept_of, to_bags
 
 from ._categorical import open_column
-from ._inputs import IdsAndWeights, Inputs
+from ._inputs import Inputs
 from ._table_names import table_in_scope, table_of_all_scopes
 from ._tf_columns import DenseColumn, is_sequence
 
@@ -19,7 +19,7 @@ from ._tf_columns import DenseColumn, is_sequence
 WEIGHTS = "embedding_weights"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class DynamicEmbeddingColumn(DenseColumn):
     """A column of rows, one for each example, of a table that grows.
 
@@ -45,9 +45,23 @@ class DynamicEmbeddingColumn(DenseColumn):
     use_safe_embedding_lookup: bool = True
     shared_name: str | None = None
 
-    # Initializers need not have one.
+    # Initializers need not have a hash, and mean the same in several forms.
     def __hash__(self) -> int:
         return hash((type(self), self.name))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._compared() == other._compared()
+
+    def _compared(self) -> tuple[Any, ...]:
+        initializer = self.initializer
+        if initializer is not None:
+            initializer = table_lib.resolve_initializer(
+                initializer, self.dimension
+            )
+        fields = dataclasses.replace(self, initializer=None)
+        return (initializer, *vars(fields).values())
 
     @property
     def name(self) -> str:
@@ -130,8 +144,7 @@ class DynamicEmbeddingColumn(DenseColumn):
             )
             raise ValueError(msg)
         table, insert = self._table(state_manager, insert)
-        ids = inputs.ids_of(self.categorical_column)
-        return self._pooled(table, ids, insert)
+        return self.pooled(table, inputs, insert)
 
     def sequence(
         self, inputs: Inputs, state_manager: Any, *, insert: bool | None
@@ -158,7 +171,7 @@ class DynamicEmbeddingColumn(DenseColumn):
             raise ValueError(msg)
         table, insert = self._table(state_manager, insert)
         ids = inputs.ids_of(self.categorical_column)
-        return self._pooled(table, ids, insert), _lengths(ids.id_tensor)
+        return self.pooled(table, inputs, insert), _lengths(ids.id_tensor)
 
     def _table(
         self, state_manager: Any, insert: bool | None
@@ -178,9 +191,20 @@ class DynamicEmbeddingColumn(DenseColumn):
         table: EmbeddingVariable = state_manager.table_of(self)
         return table, state_manager.insert
 
-    def _pooled(
-        self, table: EmbeddingVariable, ids: IdsAndWeights, insert: bool | None
+    def pooled(
+        self, table: EmbeddingVariable, inputs: Inputs, insert: bool | None
     ) -> tf.Tensor:
+        """Looks up the ids of a batch, and pools them over their last axis.
+
+        Args:
+            table: The table.
+            inputs: Features of a batch.
+            insert: As for `rows`.
+
+        Returns:
+            `float32`, shape `(batch, dim)`, of sequences `(batch, time, dim)`.
+        """
+        ids = inputs.ids_of(self.categorical_column)
         bags = to_bags(*ids, f"Column {self.name!r}")
         if open_column(self.categorical_column) is None:
             # Negative ids of a vocabulary are what is not in it.
@@ -189,6 +213,7 @@ class DynamicEmbeddingColumn(DenseColumn):
         is_safe = self.use_safe_embedding_lookup and self.combiner != "sum"
         if has_weights and is_safe:
             bags = kept_of(bags, bags.weights > 0)
+        bags = bags._replace(ids=table.variable.keys_of(bags.ids))
         rows = table.pooled(
             bags, self.combiner, insert=insert, max_norm=self.max_norm
         )

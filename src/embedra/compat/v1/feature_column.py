@@ -15,6 +15,7 @@ from embedra.feature_column import (
     embedding_column as embedding_column,
     indicator_column as indicator_column,
     input_layer as input_layer,
+    linear_model as linear_model,
     make_parse_example_spec as make_parse_example_spec,
     sequence_categorical_column_with_embedding as sequence_categorical_column_with_embedding,  # noqa: E501
     sequence_input_layer as sequence_input_layer,

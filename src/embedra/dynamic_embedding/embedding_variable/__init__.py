@@ -4,6 +4,11 @@ from ._by_name import (
     get_embedding_variable as get_embedding_variable,
     variable_of_name as variable_of_name,
 )
+from ._lookup import (
+    embedding_lookup as embedding_lookup,
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
 from ._options import (
     CBFFilter as CBFFilter,
     CounterFilter as CounterFilter,
@@ -11,6 +16,8 @@ from ._options import (
     GlobalStepEvict as GlobalStepEvict,
     InitializerOption as InitializerOption,
     L2WeightEvict as L2WeightEvict,
+)
+from ._storage import (
     StorageOption as StorageOption,
     StorageType as StorageType,
 )

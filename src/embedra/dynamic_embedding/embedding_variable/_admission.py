@@ -33,7 +33,7 @@ class Admission:
         rule: CounterFilter | CBFFilter,
         default: float,
     ) -> None:
-        self._variable = variable
+        self._table = variable.tables[0]
         self._threshold = rule.filter_freq
         self._default = default
         self.candidates = Variable(
@@ -44,7 +44,7 @@ class Admission:
             kv_creator=_bound_of(rule),
         )
         self._reader = RowReader(
-            variable.tables[0], variable.trainable_of(None), "initializer"
+            self._table, variable.trainable_of(None), "initializer"
         )
 
     def rows(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
@@ -59,63 +59,46 @@ class Admission:
             admitted are the default, and have no gradient.
         """
         flat = tf.reshape(keys, (-1,))
-        _, _, known = _ops.table_uses(self._main, flat)
-        admitted = known | (self._seen(flat) >= self._threshold)
+        handle = self._table.resource_handle
+        _, _, admitted = _ops.table_uses(handle, flat)
         where = tf.where(admitted)
-        chosen = tf.gather_nd(flat, where)
-        if insert:
-            chosen = self._variable.tables[0].create_missing(chosen)
-        found = self._reader.rows(chosen, insert)
-        dim = self._variable.dim
-        blank = tf.fill(
-            (tf.size(flat), dim), tf.cast(self._default, found.dtype)
-        )
+        found = self._reader.rows(tf.gather_nd(flat, where), insert)
+        dim = self._table.dim
+        default = tf.cast(self._default, found.dtype)
+        blank = tf.fill((tf.size(flat), dim), default)
         rows = tf.tensor_scatter_nd_update(blank, where, found)
-        rows = self._counted(rows, flat, known, admitted, insert)
+        others = tf.boolean_mask(flat, tf.logical_not(admitted))
+        rows = self._counted(rows, others, insert)
         rows = tf.reshape(rows, tf.concat([tf.shape(keys), [dim]], axis=0))
         return tf.ensure_shape(rows, keys.shape.concatenate([dim]))
 
-    @property
-    def _main(self) -> tf.Tensor:
-        return self._variable.tables[0].resource_handle
-
-    def _seen(self, keys: tf.Tensor) -> tf.Tensor:
-        """Returns how often each key was seen, this batch counted."""
-        waiting = self.candidates.tables[0].resource_handle
-        before, _, _ = _ops.table_uses(waiting, keys)
-        _, position, counts = tf.unique_with_counts(keys, tf.int64)
-        return before + tf.gather(counts, position)
-
     def _counted(
-        self,
-        rows: tf.Tensor,
-        keys: tf.Tensor,
-        known: tf.Tensor,
-        admitted: tf.Tensor,
-        insert: bool | None,
+        self, rows: tf.Tensor, keys: tf.Tensor, insert: bool | None
     ) -> tf.Tensor:
-        """Returns rows, so that counting is done now, or by the gradient."""
-
-        def count() -> list[tf.Tensor]:
-            waiting = self.candidates.tables[0]
-            more = waiting.lookup(
-                tf.boolean_mask(keys, tf.logical_not(admitted)), insert=True
-            )
-            new = tf.boolean_mask(keys, admitted & tf.logical_not(known))
-            return [more, waiting.remove(new)]
+        """Returns rows, so that keys are counted now, or by their gradient."""
 
         @tf.custom_gradient
         def count_in_gradient(rows: tf.Tensor) -> tuple[tf.Tensor, object]:
             def gradient(upstream: tf.Tensor) -> tf.Tensor:
-                with tf.control_dependencies(count()):
+                with tf.control_dependencies(self._count(keys)):
                     return tf.identity(upstream)
 
             return tf.identity(rows), gradient
 
         if insert is None:
             return count_in_gradient(rows)
-        with tf.control_dependencies(count()):
+        with tf.control_dependencies(self._count(keys)):
             return tf.identity(rows)
+
+    def _count(self, keys: tf.Tensor) -> list[tf.Tensor]:
+        """Counts keys, and admits those that were seen often enough."""
+        waiting = self.candidates.tables[0]
+        # In a TF1 graph each comes after what it builds on.
+        with tf.control_dependencies([waiting.lookup(keys, insert=True)]):
+            seen, _, _ = _ops.table_uses(waiting.resource_handle, keys)
+        ready = tf.boolean_mask(keys, seen >= self._threshold)
+        with tf.control_dependencies([self._table.lookup(ready, insert=True)]):
+            return [waiting.remove(tf.identity(ready))]
 
 
 def admission_of(
@@ -130,8 +113,7 @@ def admission_of(
         rule: The filter.
         default: Each element of the row of ids that are not admitted.
     """
-    # An id is seen once, at least, when it is looked up.
-    if rule is None or rule.filter_freq <= 1:
+    if rule is None or rule.filter_freq < 1:
         return None
     return Admission(variable, rule, default)
 

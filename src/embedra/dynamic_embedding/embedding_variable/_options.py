@@ -1,66 +1,26 @@
 """Options of embedding variables, under the names that DeepRec gives them."""
 
 import dataclasses
-import enum
-from typing import Any, Self
+from typing import Any
 
 import keras
 import tensorflow as tf
 
-
-class StorageType(enum.Enum):
-    """Where DeepRec can keep rows; Embedra keeps them in memory (`DRAM`)."""
-
-    DRAM = "DRAM"
-    PMEM_MEMKIND = "PMEM_MEMKIND"
-    PMEM_LIBPMEM = "PMEM_LIBPMEM"
-    SSDHASH = "SSDHASH"
-    LEVELDB = "LEVELDB"
-    HBM = "HBM"
-    DRAM_PMEM = "DRAM_PMEM"
-    DRAM_SSDHASH = "DRAM_SSDHASH"
-    DRAM_LEVELDB = "DRAM_LEVELDB"
-    HBM_DRAM = "HBM_DRAM"
-    HBM_DRAM_SSDHASH = "HBM_DRAM_SSDHASH"
-
-
-class Option:
-    """What options have in common: a form in which Keras saves them."""
-
-    def get_config(self) -> dict[str, Any]:
-        """Returns the arguments."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Self:
-        """Makes the option that has such a config.
-
-        Args:
-            config: As `get_config` gives it, serialized or not.
-        """
-        return cls(
-            **{
-                name: keras.saving.deserialize_keras_object(value)
-                if isinstance(value, dict)
-                else value
-                for name, value in config.items()
-            }
-        )
+from ._option import Option
+from ._storage import StorageOption
 
 
 @keras.saving.register_keras_serializable(package="embedra")
 @dataclasses.dataclass(frozen=True)
 class CounterFilter(Option):
-    """Admits an id once it was seen so many times in training.
+    """Gives an id a row once it was seen so many times in training.
 
-    Until then it reads as `InitializerOption.default_value_no_permission`, is
-    not trained, and is in no export. Each occurrence in a batch counts.
+    Up to then, and in the batch in which it is, the id reads as
+    `InitializerOption.default_value_no_permission` and is not trained; only
+    with a row is it in exports. Each occurrence in a batch counts.
 
     Attributes:
-        filter_freq: Occurrences from which on an id is admitted; 0 for all.
+        filter_freq: Occurrences after which an id has a row; 0 for none.
 
     Example:
         >>> CounterFilter(filter_freq=3).filter_freq
@@ -83,7 +43,7 @@ class CBFFilter(Option):
     the fewest occurrences are forgotten first.
 
     Attributes:
-        filter_freq: Occurrences from which on an id is admitted; 0 for all.
+        filter_freq: Occurrences after which an id has a row; 0 for none.
         max_element_size: Ids that may wait at a time, 0 for no bound.
         false_positive_probability: Accepted; here it is 0.
         counter_type: Accepted; counts are `int64`.
@@ -168,47 +128,6 @@ class L2WeightEvict(Option):
                 f"-1 for no eviction. Received: {threshold}."
             )
             raise ValueError(msg)
-
-
-@keras.saving.register_keras_serializable(package="embedra")
-@dataclasses.dataclass(frozen=True)
-class StorageOption(Option):
-    """Says where rows are kept: in memory.
-
-    Attributes:
-        storage_type: `StorageType.DRAM`, its name, or None.
-        storage_path: Unused in memory.
-        storage_size: Unused in memory.
-        cache_strategy: Unused in memory.
-        layout: Unused: row and slots are one record.
-
-    Raises:
-        NotImplementedError: If rows are to be kept elsewhere.
-
-    Example:
-        >>> StorageOption(storage_type=StorageType.DRAM).storage_type
-        'DRAM'
-    """
-
-    storage_type: Any = None
-    storage_path: str | None = None
-    storage_size: Any = None
-    cache_strategy: Any = None
-    layout: str | None = None
-
-    def __post_init__(self) -> None:
-        given = self.storage_type
-        name = given.value if isinstance(given, StorageType) else given
-        object.__setattr__(self, "storage_type", name)
-        if name in (None, "DRAM"):
-            return
-        msg = (
-            "Embedding variables keep rows in memory: storage_type must be "
-            f"StorageType.DRAM. Received: {given!r}. To bound the memory, use "
-            "a CounterFilter or an evict_option, or a de.Variable with "
-            "de.HkvHashTableConfig(max_capacity=...)."
-        )
-        raise NotImplementedError(msg)
 
 
 @keras.saving.register_keras_serializable(package="embedra")

@@ -170,18 +170,15 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
         """Looks up rows, and makes one of each bag; of an empty one, zeros.
 
         Args:
-            bags: Ids in bags.
+            bags: Keys in bags, `int64`, as `variable.keys_of` gives them.
             combiner: "sum", "mean" or "sqrtn".
             insert: As for `rows`.
             max_norm: Longest L2 norm of a row before it is combined, or None.
 
         Returns:
             `float32`, shape `(bags, dim)`.
-
-        Raises:
-            KeyDtypeError: If the ids are of a wrong dtype.
         """
-        keys, insert = self.variable.keys_of(bags.ids), self._mode(insert)
+        keys, insert = bags.ids, self._mode(insert)
         is_plain = self._admission is None or insert is False
         if max_norm is None and is_plain:
             keys = self._ready(keys, insert)
