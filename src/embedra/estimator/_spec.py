@@ -163,6 +163,7 @@ def _checked_metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
     for name, metric in dict(metrics or {}).items():
         if hasattr(metric, "result") and hasattr(metric, "updates"):
             # A metric of tf_keras, which has been updated in the graph.
+            _initialize_with_session(metric.variables)
             metric = (metric.result(), tf.group(*metric.updates))
         if not isinstance(metric, tuple) or len(metric) != 2:
             msg = (
@@ -173,6 +174,19 @@ def _checked_metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
             raise TypeError(msg)
         checked[name] = metric
     return checked
+
+
+def _initialize_with_session(variables: Sequence[Any]) -> None:
+    """Has sessions initialise variables that no collection has.
+
+    Args:
+        variables: The variables.
+    """
+    local = tf.compat.v1.local_variables()
+    for variable in variables:
+        if not any(variable is known for known in local):
+            key = tf.compat.v1.GraphKeys.LOCAL_VARIABLES
+            tf.compat.v1.add_to_collection(key, variable)
 
 
 def _checked_outputs(
