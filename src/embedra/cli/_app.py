@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from ._convert import convert
 from ._demo import demo
 from ._doctor import doctor
+from ._inspect import inspect
 from ._train import train
 
 
@@ -44,6 +46,8 @@ def _common(
 
 app.command()(demo)
 app.command()(train)
+app.command()(convert)
+app.add_typer(inspect, name="inspect")
 app.command()(doctor)
 
 

@@ -76,6 +76,21 @@ def open_inputs(
         )
 
 
+def format_of(path: Path, given: Format | None) -> Format:
+    """The layout that is given, or else the one that the name tells.
+
+    Raises:
+        UsageError: If neither does.
+    """
+    if given is not None:
+        return given
+    if path.suffix == ".parquet":
+        return Format.PARQUET
+    names = ", ".join(Format)
+    msg = f"{path}: say with --format what it is: {names}."
+    raise UsageError(msg)
+
+
 def columns_of(
     label: str | None, numeric: str, categorical: str
 ) -> Columns | None:

@@ -22,7 +22,14 @@ from ._console import (
     quiet_tensorflow,
     readable_errors,
 )
-from ._inputs import Format, OnError, columns_of, open_inputs, usage_errors
+from ._inputs import (
+    Format,
+    OnError,
+    columns_of,
+    format_of,
+    open_inputs,
+    usage_errors,
+)
 from ._models import ModelName, OptimizerName, make_model, make_optimizer
 from ._results import show, train_and_measure
 from ._trainer import Trainer
@@ -31,8 +38,11 @@ from ._trainer import Trainer
 def train(
     data: Annotated[Path, typer.Option(help="Training rows.")],
     format_: Annotated[
-        Format, typer.Option("--format", help="Layout of the files.")
-    ],
+        Format | None,
+        typer.Option(
+            "--format", help="Layout of the files; .parquet says it by itself."
+        ),
+    ] = None,
     test: Annotated[
         Path | None, typer.Option(help="Rows for the final measure.")
     ] = None,
@@ -140,7 +150,8 @@ def train(
     quiet_tensorflow()
     with readable_errors(), ExitStack() as stack:
         columns = columns_of(label, integer_columns, categorical_columns)
-        inputs = open_inputs(data, validation, test, format_, columns, on_error)
+        layout = format_of(data, format_)
+        inputs = open_inputs(data, validation, test, layout, columns, on_error)
         for folder, option in (
             (checkpoint_dir, "--checkpoint-dir"),
             (export, "--export"),
@@ -161,7 +172,7 @@ def train(
             )
         settings = {
             "data": str(data.resolve()),
-            "format": format_,
+            "format": layout,
             "label": columns.label,
             "integer_columns": columns.numeric,
             "categorical_columns": columns.categorical,

@@ -3,6 +3,13 @@
 from ._block import Block as Block
 from ._click_log import ClickLog as ClickLog, ideal_auc as ideal_auc
 from ._columns import Columns as Columns
+from ._convert import convert as convert
+from ._converted_rows import (
+    ClickRows as ClickRows,
+    CsvRows as CsvRows,
+    RowSource as RowSource,
+    TFRecordRows as TFRecordRows,
+)
 from ._errors import DataError as DataError, ReadReport as ReadReport
 from ._feature_functions import (
     bucket as bucket,
@@ -33,6 +40,12 @@ from ._other_readers import (
     read_table as read_table,
 )
 from ._parquet_dataset import ParquetDataset as ParquetDataset
+from ._profile import (
+    ColumnProfile as ColumnProfile,
+    DataProfile as DataProfile,
+    DistinctCounter as DistinctCounter,
+    profile as profile,
+)
 from ._reader import ClickReader as ClickReader
 from ._row_dataset import RowDataset as RowDataset
 from ._string_ids import string_ids as string_ids

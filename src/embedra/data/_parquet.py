@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,11 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
+from ._columns import Columns
 from ._errors import DataError
 from ._raw import RawRows
 
 
 _BATCH_ROWS = 16_384
+# Key of the metadata under which a converted click log names its columns.
+COLUMNS_KEY = b"embedra.columns"
 
 
 def parquet_names(path: Path) -> list[str]:
@@ -24,6 +28,22 @@ def parquet_names(path: Path) -> list[str]:
     """
     with _open(path) as file:
         return list(file.schema_arrow.names)
+
+
+def parquet_columns(path: Path) -> Columns | None:
+    """What the columns are, where the file was converted from a click log.
+
+    Raises:
+        DataError: If the file is not Parquet.
+    """
+    with _open(path) as file:
+        stored = (file.schema_arrow.metadata or {}).get(COLUMNS_KEY)
+    if stored is None:
+        return None
+    named = json.loads(stored)
+    return Columns(
+        named["label"], tuple(named["numeric"]), tuple(named["categorical"])
+    )
 
 
 def parquet_rows(path: Path, names: Sequence[str]) -> Iterator[RawRows]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +15,7 @@ from ._columns import Columns
 from ._decode import decode
 from ._errors import DataError, ReadReport
 from ._formats import FileFormat, file_format
-from ._parquet import parquet_names, parquet_rows
+from ._parquet import parquet_columns, parquet_names, parquet_rows
 from ._raw import Fault, RawRows
 from ._shuffle import rebatch, shuffle
 from ._tensors import to_dataset
@@ -68,7 +69,7 @@ class ClickReader:
     ) -> None:
         self.path = Path(path)
         self.layout = file_format(layout) if isinstance(layout, str) else layout
-        chosen = columns or self.layout.columns
+        chosen = columns or self.layout.columns or self._stored_columns()
         if chosen is None:
             msg = (
                 f"Format {self.layout.name!r} does not say what its columns "
@@ -81,8 +82,15 @@ class ClickReader:
         self.failure: DataError | None = None
         self._source_names = self._check_names()
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(
+        self, *, skip: int = 0, report: ReadReport | None = None
+    ) -> Iterator[Block]:
         """Streams all usable rows in the order of the file.
+
+        Args:
+            skip: Blocks to leave out at the beginning.
+            report: Where to count, going on from what it has counted;
+                default: a new one.
 
         Yields:
             Blocks of some thousand rows.
@@ -91,10 +99,10 @@ class ClickReader:
             DataError: At a malformed row if `on_error` is `"raise"`; if the
                 file cannot be parsed; if no row is usable.
         """
-        self.report = ReadReport(str(self.path))
+        self.report = report or ReadReport(str(self.path))
         self.failure = None
         try:
-            for raw in self._raw_rows():
+            for raw in islice(self._raw_rows(), skip, None):
                 block, faults = decode(raw, self.columns, self._hour)
                 self._account(faults)
                 self.report.rows += len(block)
@@ -185,6 +193,12 @@ class ClickReader:
             )
 
         return to_dataset(blocks, self.columns)
+
+    def _stored_columns(self) -> Columns | None:
+        """Columns as a converted file names them."""
+        if self.layout.kind != "parquet" or not self.path.is_file():
+            return None
+        return parquet_columns(self.path)
 
     @property
     def _hour(self) -> str:
