@@ -27,6 +27,17 @@ def data(batches=BATCHES, start=0):
     return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(8)
 
 
+def dense(name, units, activation):
+    """A layer whose first weights differ by its name."""
+    seed = len(name)
+    return keras.layers.Dense(
+        units,
+        activation,
+        kernel_initializer=keras.initializers.GlorotNormal(seed),
+        name=name,
+    )
+
+
 class Network(hb.keras.Model):
     """Written by subclassing; `dropout` has a random state of its own."""
 
@@ -34,12 +45,8 @@ class Network(hb.keras.Model):
         super().__init__()
         self.rows = hb.layers.Embedding(4, combiner="mean", seed=1, name="rows")
         self.dropout = keras.layers.Dropout(dropout, seed=5)
-        self.hidden = keras.layers.Dense(
-            4, "relu", kernel_initializer=keras.initializers.GlorotNormal(2)
-        )
-        self.score = keras.layers.Dense(
-            1, "sigmoid", kernel_initializer=keras.initializers.GlorotNormal(3)
-        )
+        self.hidden = dense("hidden", 4, "relu")
+        self.score = dense("score", 1, "sigmoid")
 
     def call(self, ids, training=None):
         rows = self.rows(ids, training=training)
@@ -47,21 +54,13 @@ class Network(hb.keras.Model):
         return self.score(hidden)
 
 
-def functional():
+def functional(width=4, hidden="hidden", units=1):
+    """The same by the functional API, or one that differs somewhere."""
     ids = keras.Input((3,), dtype="int64", name="ids")
-    rows = hb.layers.Embedding(4, combiner="mean", seed=1, name="rows")(ids)
+    rows = hb.layers.Embedding(width, combiner="mean", seed=1, name="rows")(ids)
     rows = keras.layers.Dropout(0.3, seed=5)(rows)
-    for name, units, activation, seed in (
-        ("hidden", 4, "relu", 2),
-        ("score", 1, "sigmoid", 3),
-    ):
-        rows = keras.layers.Dense(
-            units,
-            activation,
-            kernel_initializer=keras.initializers.GlorotNormal(seed),
-            name=name,
-        )(rows)
-    return hb.keras.Model(ids, rows)
+    rows = dense(hidden, 4, "relu")(rows)
+    return hb.keras.Model(ids, dense("score", units, "sigmoid")(rows))
 
 
 def compiled(model=None, optimizer=None, **kwargs):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 import embedra as hb
 import embedra.dynamic_embedding as de
-from click_training import compiled, data, functional, table_of
+from click_training import Network, compiled, data, functional, table_of
 
 
 v1 = tf.compat.v1
@@ -129,22 +129,9 @@ def test_names_may_have_that_of_the_model_before_them(
     assert_all_loaded(model, report, expected)
 
 
-class Later(hb.keras.Model):
-    """Is built when it is called."""
-
-    def __init__(self):
-        super().__init__(name="later")
-        self.rows = hb.layers.Embedding(4, combiner="mean", name="rows")
-        self.hidden = keras.layers.Dense(4, "relu", name="hidden")
-        self.score = keras.layers.Dense(1, "sigmoid", name="score")
-
-    def call(self, ids):
-        return self.score(self.hidden(self.rows(ids)))
-
-
 def test_c37_a_model_that_is_not_built_loads_when_it_is(trained):
     folder, expected = trained
-    model = Later()
+    model = Network()
     report = model.load_weights(folder)
     assert report.pending
     np.testing.assert_allclose(
@@ -153,15 +140,8 @@ def test_c37_a_model_that_is_not_built_loads_when_it_is(trained):
     assert (len(report.variables), report.tables) == (4, ["rows"])
 
 
-def other(width=4):
-    ids = keras.Input((3,), dtype="int64", name="ids")
-    rows = hb.layers.Embedding(width, combiner="mean", name="rows")(ids)
-    rows = keras.layers.Dense(4, "relu", name="other")(rows)
-    return hb.keras.Model(ids, keras.layers.Dense(2, name="score")(rows))
-
-
 def test_k11_what_is_missing_unused_or_of_another_shape_is_reported(trained):
-    model = other()
+    model = functional(hidden="other", units=2)
     before = model.get_weights()
     report = model.load_weights(trained[0])
     assert (report.variables, report.tables) == ([], ["rows"])
@@ -178,14 +158,14 @@ def test_k11_what_is_missing_unused_or_of_another_shape_is_reported(trained):
 
 
 def test_k11_strict_loading_raises_and_changes_nothing(trained):
-    model = other()
+    model = functional(hidden="other", units=2)
     with pytest.raises(hb.keras.MismatchError, match=r"other/kernel.*hidden"):
         model.load_weights(trained[0], skip_mismatched=False)
     assert int(table_of(model).size()) == 0
 
 
 def test_a_table_of_another_width_is_not_loaded(trained):
-    model = other(width=3)
+    model = functional(width=3)
     report = model.load_weights(trained[0])
     assert "dim=4 in the file, 3 in the table" in report.skipped["rows"]
     assert int(table_of(model).size()) == 0

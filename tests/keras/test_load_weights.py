@@ -91,18 +91,11 @@ def test_weights_loaded_before_training_are_trained_on(trained):
     np.testing.assert_allclose(*curves, rtol=1e-6)
 
 
-def renamed():
-    ids = keras.Input((3,), dtype="int64", name="ids")
-    rows = hb.layers.Embedding(4, combiner="mean", name="rows")(ids)
-    rows = keras.layers.Dense(4, "relu", name="other")(rows)
-    return hb.keras.Model(ids, keras.layers.Dense(2, name="score")(rows))
-
-
 def test_k11_what_is_missing_unused_or_of_another_shape_is_reported(
     tmp_path, caplog
 ):
     compiled(functional()).fit(data(1), verbose=0, checkpoint_dir=tmp_path)
-    model = renamed()
+    model = functional(hidden="other", units=2)
     before = [weight.numpy() for weight in model.get_layer("score").weights]
     with caplog.at_level(logging.INFO, "embedra"):
         report = model.load_weights(tmp_path)
@@ -123,7 +116,7 @@ def test_k11_what_is_missing_unused_or_of_another_shape_is_reported(
 
 def test_k11_strict_loading_raises_and_changes_nothing(tmp_path):
     compiled(functional()).fit(data(1), verbose=0, checkpoint_dir=tmp_path)
-    model = renamed()
+    model = functional(hidden="other", units=2)
     with pytest.raises(hb.keras.MismatchError, match="other/kernel"):
         model.load_weights(tmp_path, skip_mismatched=False)
     assert int(table_of(model).size()) == 0
@@ -131,9 +124,7 @@ def test_k11_strict_loading_raises_and_changes_nothing(tmp_path):
 
 def test_k02_a_table_of_another_width_is_not_loaded(tmp_path):
     compiled(functional()).fit(data(1), verbose=0, checkpoint_dir=tmp_path)
-    ids = keras.Input((3,), dtype="int64")
-    rows = hb.layers.Embedding(5, combiner="mean", name="rows")(ids)
-    model = hb.keras.Model(ids, rows)
+    model = functional(width=5)
     report = model.load_weights(tmp_path)
     assert "dim=4 in the file, 5 in the table" in report.skipped["rows"]
     assert int(table_of(model).size()) == 0
