@@ -67,6 +67,28 @@ def test_l14_negative_ids_are_ids(look_up):
     np.testing.assert_array_equal(look_up([-3, -2]), [[-3.0] * 2, [-2.0] * 2])
 
 
+def test_b12_placeholders_of_unknown_rank_are_features():
+    with tf.Graph().as_default():
+        sparse = v1.sparse_placeholder(tf.string, name="word")
+        dense = v1.placeholder(tf.int64, name="user")
+        columns = [word_column(3), user_column(2)]
+        joined = fc.input_layer({"word": sparse, "user": dense}, columns)
+        assert joined.shape.as_list() == [None, 5]
+        with v1.Session() as session:
+            session.run(v1.local_variables_initializer())
+            for words, shape in (
+                ([[0, 0], [0, 1]], [2, 2]),
+                ([[0, 0, 1], [0, 1, 0]], [2, 2, 2]),
+                ([[0], [0]], [2]),
+            ):
+                ids = v1.SparseTensorValue(words, ["a", "b"], shape)
+                given = {sparse: ids, dense: [7, 8]}
+                rows = session.run(joined, given)
+                np.testing.assert_array_equal(
+                    rows, [[0.5] * 5, [0.5] * 2 + [0.0] * 3]
+                )
+
+
 def test_missing_ids_of_dense_features_can_be_ids():
     ids = fc.categorical_column_with_embedding(
         "user", tf.int64, drop_missing=False

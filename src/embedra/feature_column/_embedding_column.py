@@ -11,7 +11,7 @@ from embedra.dynamic_embedding.embedding_variable import EmbeddingVariable
 from embedra.lookup import kept_of, to_bags
 
 from ._categorical import open_column
-from ._inputs import Inputs
+from ._inputs import IdsAndWeights, Inputs
 from ._table_names import table_in_scope, table_of_all_scopes
 from ._tf_columns import DenseColumn, is_sequence
 
@@ -205,6 +205,8 @@ class DynamicEmbeddingColumn(DenseColumn):
             `float32`, shape `(batch, dim)`, of sequences `(batch, time, dim)`.
         """
         ids = inputs.ids_of(self.categorical_column)
+        if not is_sequence(self.categorical_column):
+            ids = IdsAndWeights(*map(_by_example, ids))
         bags = to_bags(*ids, f"Column {self.name!r}")
         if open_column(self.categorical_column) is None:
             # Negative ids of a vocabulary are what is not in it.
@@ -262,6 +264,16 @@ class DynamicEmbeddingColumn(DenseColumn):
 def _key_dtype(dtype: tf.DType) -> tf.DType:
     # Tables of one width take ids of all.
     return tf.string if dtype == tf.string else tf.int64
+
+
+def _by_example(sparse: tf.SparseTensor | None) -> tf.SparseTensor | None:
+    """Makes what is of another rank than 2, or of an unknown one, a matrix."""
+    if sparse is None or sparse.shape.rank == 2:
+        return sparse
+    shape = sparse.dense_shape
+    return tf.sparse.reshape(
+        sparse, tf.stack([shape[0], tf.reduce_prod(shape[1:])])
+    )
 
 
 def _lengths(ids: tf.SparseTensor) -> tf.Tensor:
