@@ -47,14 +47,14 @@ def test_v1_value_is_that_of_all_batches(rng):
         value, update = metrics.gauc(*inputs)
         session.run(v1.local_variables_initializer())
         assert session.run(value) == 0.0
+        columns = (labels, predictions, groups)
         for start in range(0, 300, 90):
-            end = start + 90
-            columns = (labels, predictions, groups)
-            feeds = [column[start:end] for column in columns]
-            found = session.run(update, dict(zip(inputs, feeds, strict=True)))
-            expected = exact_gauc(*(column[:end] for column in columns))
+            batch = [column[start : start + 90] for column in columns]
+            found = session.run(update, dict(zip(inputs, batch, strict=True)))
+            np.testing.assert_allclose(found, exact_gauc(*batch), rtol=1e-6)
+            expected = exact_gauc(*(c[: start + 90] for c in columns))
+            found = session.run(value)
             np.testing.assert_allclose(found, expected, rtol=1e-6)
-        assert session.run(value) == found
         # What an evaluation begins with.
         session.run(v1.local_variables_initializer())
         assert session.run(value) == 0.0

@@ -56,6 +56,7 @@ NAMES = [
 GONE = [
     "enable_optimization",
     "disable_optimization",
+    "context.update_params",
     "embedding",
     "pipeline",
     "train.SyncReplicasOptimizer",

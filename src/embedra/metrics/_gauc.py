@@ -33,9 +33,9 @@ def gauc(
         name: Of the variable scope.
 
     Returns:
-        The value over all batches that were counted, a float32 scalar; and what
-        counts a batch when it runs, and gives the value of all. That sorts all
-        examples, 32 bytes each, which are kept.
+        The value over all batches that were counted, a float32 scalar, which
+        sorts all their examples (they are kept, 32 bytes each); and what counts
+        a batch when it runs, and gives the value of that batch alone.
 
     Raises:
         RuntimeError: When executing eagerly.
@@ -50,7 +50,8 @@ def gauc(
         ...     )
         ...     with tf.compat.v1.Session() as session:
         ...         session.run(tf.compat.v1.local_variables_initializer())
-        ...         float(session.run(update))
+        ...         _ = session.run(update)
+        ...         float(session.run(value))
         0.5
     """
     check_graph("gauc", "embedra.metrics.GroupedAUC")
@@ -59,6 +60,5 @@ def gauc(
         store = ExampleStore(metric_variable)
         value = tf.cast(grouped_auc(store.read()), tf.float32, "value")
         with tf.control_dependencies([store.add(batch)]):
-            found = grouped_auc(store.read())
-        update = tf.cast(found, tf.float32, "update_op")
+            update = tf.cast(grouped_auc(batch), tf.float32, "update_op")
     return collect(value, update, metrics_collections, updates_collections)

@@ -252,6 +252,15 @@ class Context:
         read_tf_config(text)
         _env.set_variable("TF_CONFIG", text)
 
+    def __getattr__(self, name: str) -> Any:
+        msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if name == "update_params":
+            msg += (
+                ": set options for a block by `embedra.scope`, or for the "
+                "process by EMBEDRA_*; see docs/migrate-from-hybridbackend.md"
+            )
+        raise AttributeError(msg, name=name, obj=self)
+
     def __repr__(self) -> str:
         return (
             f"Context(task={self.task_type}:{self.task_id}, "
