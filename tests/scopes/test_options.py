@@ -18,8 +18,9 @@ def test_defaults_hold_outside_scopes():
 def test_inner_scope_changes_only_what_it_names():
     with hb.scope(mode="eval", keep_checkpoint_max=2):
         with hb.scope(keep_checkpoint_max=3) as inner:
-            assert inner == Options(mode="eval", keep_checkpoint_max=3)
-            assert hb.context.options is inner
+            assert inner is hb.context
+            expected = Options(mode="eval", keep_checkpoint_max=3)
+            assert inner.options == expected
         assert current_options().keep_checkpoint_max == 2
     assert current_options() == Options()
 
@@ -42,12 +43,13 @@ def test_scopes_hold_in_their_thread_alone():
 
 
 def test_embedding_scope_shards_and_takes_options():
-    with hb.embedding_scope(seed=7) as options:
-        assert options == Options(sharding=True, seed=7)
+    with hb.embedding_scope(seed=7) as context:
+        assert context.options == Options(sharding=True, seed=7)
 
 
 def test_context_scope_is_the_same():
-    with hb.context.scope(model_dir="runs/1"):
+    with hb.context.scope(model_dir="runs/1") as context:
+        assert context is hb.context
         assert hb.context.options.model_dir == "runs/1"
 
 
@@ -106,9 +108,9 @@ def test_environment_gives_defaults(monkeypatch):
     assert current_options() == Options(
         sharding=True, seed=11, keep_checkpoint_every_n_hours=0.5
     )
-    with hb.scope(sharding=False) as options:
-        assert not options.sharding
-        assert options.seed == 11
+    with hb.scope(sharding=False) as context:
+        assert not context.options.sharding
+        assert context.options.seed == 11
 
 
 @pytest.mark.parametrize(
@@ -135,9 +137,9 @@ def test_options_about_graphics_cards_say_that_they_change_nothing(
 ):
     with (
         caplog.at_level(logging.INFO, logger="embedra"),
-        hb.scope(**{name: "x"}) as options,
+        hb.scope(**{name: "x"}) as context,
     ):
-        assert options == Options()
+        assert context.options == Options()
     assert f"`{name}`" in caplog.text
     assert "the option changes nothing" in caplog.text
 

@@ -2,16 +2,16 @@
 
 import contextlib
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import tensorflow as tf
 
 from embedra import _env
 
 from ._cluster import Cluster, current_cluster, read_tf_config
+from ._current import current_options, holding
 from ._options import Options
-from ._scope import current_options, scope
 
 
 class TfConfig(NamedTuple):
@@ -55,14 +55,19 @@ class Context:
             cls._instance = cls()
         return cls._instance
 
-    @staticmethod
-    def scope(**options: Any) -> contextlib.AbstractContextManager[Options]:
-        """Is `embedra.scope`.
+    @classmethod
+    @contextlib.contextmanager
+    def scope(cls, **options: Any) -> Iterator["Context"]:
+        """Sets options for a block, as `embedra.scope` does.
 
         Args:
             **options: See there.
+
+        Yields:
+            The context of this process.
         """
-        return scope(**options)
+        with holding(options):
+            yield cls.get()
 
     @property
     def options(self) -> Options:
@@ -252,14 +257,17 @@ class Context:
         read_tf_config(text)
         _env.set_variable("TF_CONFIG", text)
 
-    def __getattr__(self, name: str) -> Any:
-        msg = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if name == "update_params":
-            msg += (
-                ": set options for a block by `embedra.scope`, or for the "
-                "process by EMBEDRA_*; see docs/migrate-from-hybridbackend.md"
-            )
-        raise AttributeError(msg, name=name, obj=self)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            msg = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name == "update_params":
+                msg += (
+                    ": set options for a block by `embedra.scope`, or for the "
+                    "process by EMBEDRA_*; see "
+                    "docs/migrate-from-hybridbackend.md"
+                )
+            raise AttributeError(msg, name=name, obj=self)
 
     def __repr__(self) -> str:
         return (

@@ -1,38 +1,21 @@
 """scope: sets options for a block, in this thread or task alone."""
 
 import contextlib
-import contextvars
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
-from ._cluster import current_cluster
+from ._context import Context, context
+from ._current import holding
 from ._options import Options
 
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-_set: contextvars.ContextVar[Options | None] = contextvars.ContextVar(
-    "embedra_options", default=None
-)
-
-
-def current_options() -> Options:
-    """Returns the options that hold here.
-
-    Example:
-        >>> with scope(mode="eval"):
-        ...     current_options().mode
-        'eval'
-        >>> current_options().mode
-        'train'
-    """
-    return _set.get() or Options.from_environment()
-
 
 @contextlib.contextmanager
-def scope(**options: Any) -> Iterator[Options]:
+def scope(**options: Any) -> Iterator[Context]:
     """Sets options for a block.
 
     Scopes may be within one another: the inner ones set what they name, the
@@ -45,7 +28,7 @@ def scope(**options: Any) -> Iterator[Options]:
             logged as without effect.
 
     Yields:
-        The options.
+        `embedra.context`, which has the options.
 
     Raises:
         TypeError: If an option is unknown.
@@ -53,23 +36,17 @@ def scope(**options: Any) -> Iterator[Options]:
         NotImplementedError: If tables are to be split over several processes.
 
     Example:
-        >>> with scope(keep_checkpoint_max=2), scope(mode="eval") as options:
-        ...     options.keep_checkpoint_max
+        >>> with scope(keep_checkpoint_max=2), scope(mode="eval") as context:
+        ...     context.options.keep_checkpoint_max
         2
     """
-    replaced = current_options().replaced(options)
-    if options.get("sharding"):
-        _check_one_process()
-    token = _set.set(replaced)
-    try:
-        yield replaced
-    finally:
-        _set.reset(token)
+    with holding(options):
+        yield context
 
 
 def embedding_scope(
     **options: Any,
-) -> contextlib.AbstractContextManager[Options]:
+) -> contextlib.AbstractContextManager[Context]:
     """Is `scope(sharding=True)`: its tables are split over the processes.
 
     In one process there is one part.
@@ -78,8 +55,8 @@ def embedding_scope(
         **options: See `scope`.
 
     Example:
-        >>> with embedding_scope() as options:
-        ...     options.sharding
+        >>> with embedding_scope() as context:
+        ...     context.options.sharding
         True
     """
     return scope(**{"sharding": True, **options})
@@ -101,7 +78,7 @@ def function(**options: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     Example:
         >>> @function(mode="infer")
         ... def predict():
-        ...     return current_options().mode
+        ...     return context.options.mode
         >>> predict()
         'infer'
     """
@@ -116,13 +93,3 @@ def function(**options: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         return within
 
     return decorate
-
-
-def _check_one_process() -> None:
-    count = current_cluster().world_size
-    if count > 1:
-        msg = (
-            f"This is one of {count} processes, but tables are not yet split "
-            "over processes. Start one process, or leave out `sharding`."
-        )
-        raise NotImplementedError(msg)
