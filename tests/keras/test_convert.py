@@ -164,7 +164,7 @@ def test_masks_and_dtype_policies_are_kept(tmp_path):
         "mixed_bfloat16",
         "float32",
     )
-    assert model.inputs[0].dtype == "int32"
+    assert model.inputs[0].dtype == "int64"
     np.testing.assert_array_equal(predictions(model), predictions(plain))
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
@@ -276,6 +276,36 @@ def test_k04_rows_of_a_subclass_can_be_copied_as_its_error_says():
     new.items.table.assign(range(20), old.items.embeddings)
     new.score.set_weights(old.score.get_weights())
     np.testing.assert_array_equal(new.predict(IDS, verbose=0), expected)
+
+
+def test_a_model_that_is_called_twice_and_lambdas_are_converted():
+    ids = keras.Input((3,))
+    rows = keras.layers.LSTM(2)(embedding(mask_zero=True)(ids))
+    tower = keras.Model(ids, rows, name="tower")
+    pair = keras.Input((3,), name="a"), keras.Input((3,), name="b")
+    double = keras.layers.Lambda(lambda rows: rows * 2.0)
+    parts = [double(tower(tensor)) for tensor in pair]
+    plain = keras.Model(pair, keras.layers.Dot(1)(parts))
+    model = hb.keras.convert(plain)
+    assert [tensor.dtype for tensor in model.inputs] == ["int64", "int64"]
+    batch = (IDS, IDS[::-1])
+    np.testing.assert_array_equal(
+        model.predict(batch, verbose=0), plain.predict(batch, verbose=0)
+    )
+    assert model.get_layer("tower").get_layer("items").size() == 20
+
+
+def test_large_tables_are_copied_in_parts():
+    count = 2**16 + 2
+    ids = keras.Input((2,))
+    layer = keras.layers.Embedding(count, 2, name="items")
+    plain = keras.Model(ids, layer(ids))
+    new = hb.keras.convert(plain).get_layer("items")
+    assert new.size() == count
+    for key in (0, 2**16 - 1, 2**16, count - 1):
+        np.testing.assert_array_equal(
+            new.table.lookup(key), layer.embeddings[key]
+        )
 
 
 def test_embeddings_inside_of_layers_are_named():

@@ -32,8 +32,8 @@ def convert(
     other layers are copied with their weights. The given model is left as it
     is, and both predict the same. Layers that are shared stay shared, also with
     and between models inside; `mask_zero`, dtype policies and `trainable` are
-    kept. Inputs that only embeddings take become `int64`, since large ids are
-    not told apart as floats.
+    kept. Inputs that only embeddings take become `int64`, since others do not
+    tell large ids apart.
 
     Two things count less than before: a regularizer only rows of the batch, in
     training, and a constraint only rows that were updated. Those that look

@@ -80,6 +80,9 @@ class GraphCopy:
             return converted(layer, self._rows)
         if self._is_plain(layer):
             return self._model(layer)
+        if isinstance(layer, keras.layers.Lambda):
+            # It has no state, and its function may have no config.
+            return layer
         new = type(layer).from_config(layer.get_config())
         _copy_assets(layer, new)
         return new
@@ -92,7 +95,7 @@ class GraphCopy:
         return like(model, keras.Model(inputs, outputs, name=model.name))
 
     def _input(self, model: Any, tensor: Any) -> Any:
-        """Makes an input anew, of integers if it is only for converted ids."""
+        """Makes an input anew; of any integers if only for converted ids."""
         layer = next(
             layer
             for layer in model.layers
@@ -100,9 +103,8 @@ class GraphCopy:
             and layer.output is tensor
         )
         config = layer.get_config()
-        if keras.backend.is_float_dtype(tensor.dtype) and self._only_ids(
-            model, tensor
-        ):
+        wide = tensor.dtype in ("int64", "uint64")
+        if not wide and self._only_ids(model, tensor):
             config["dtype"] = "int64"
         return keras.layers.InputLayer.from_config(config).output
 
@@ -117,6 +119,7 @@ class GraphCopy:
         ]
         return bool(reads) and all(
             id(reader) in self._chosen
+            or _is_mask(reader)
             or (
                 self._is_plain(reader)
                 and self._only_ids(_functional(reader), reader.inputs[place])
@@ -152,6 +155,11 @@ def _functional(model: Any) -> Any:
         )
         raise ValueError(msg)
     return keras.Model(model.inputs[0], model.outputs[0], name=model.name)
+
+
+def _is_mask(operation: Any) -> bool:
+    """Whether an operation is how Keras computes masks of ids."""
+    return type(operation).__name__ == "NotEqual"
 
 
 def _call(layer: Any, *args: Any, **kwargs: Any) -> Any:
