@@ -58,7 +58,7 @@ class Network:
             loss = tf.reduce_mean((labels - logits) ** 2)
         train_op = None
         if mode == "train":
-            optimizer = hb.train.AdagradOptimizer(0.2)
+            optimizer = tf.train.AdagradOptimizer(0.2)
             step = tf.train.get_or_create_global_step()
             train_op = optimizer.minimize(loss, global_step=step)
         return hb.estimator.EstimatorSpec(

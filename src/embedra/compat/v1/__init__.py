@@ -7,11 +7,11 @@ In a program that was written for TensorFlow 1, one line changes:
     'GradientDescent'
 
 All names are those of `tensorflow.compat.v1`, except that `data`, `estimator`,
-`feature_column`, `keras` and `nn` are modules of this package, which come first
-and in turn have all of TensorFlow's names beside their own. Embedding variables
-and their options are here under the names of DeepRec. TensorFlow itself is left
-as it is: its behaviour is that of TensorFlow 2 until the program changes it,
-with `tf.disable_eager_execution()` for one.
+`feature_column`, `keras`, `nn` and `train` are modules of this package, which
+come first and in turn have all of TensorFlow's names beside their own.
+Embedding variables and their options are here under the names of DeepRec.
+TensorFlow itself is left as it is: its behaviour is that of TensorFlow 2 until
+the program changes it, with `tf.disable_eager_execution()` for one.
 """
 
 import pkgutil as _pkgutil
