@@ -63,6 +63,15 @@ def set_variable(variable: str, value: str) -> None:
     os.environ[variable] = value
 
 
+def environment_with(**variables: str) -> dict[str, str]:
+    """Returns the environment of this process, for another, with changes.
+
+    Args:
+        **variables: What is set besides.
+    """
+    return {**os.environ, **variables}
+
+
 def _is_the_command() -> bool:
     # While `python -m embedra` imports the package, argv[0] is still "-m".
     as_module = sys.orig_argv[1:3] == ["-m", "embedra"]

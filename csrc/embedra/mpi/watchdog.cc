@@ -12,6 +12,8 @@ constexpr int kAnswerTag = 2;
 constexpr auto kPeriod = std::chrono::milliseconds(100);
 // Others are first asked after so long in a collective, then as often.
 constexpr double kQuestionPeriodS = 1.0;
+// Nobody is said not to answer before this, after a collective has begun.
+constexpr double kPatienceS = 2.0;
 
 int Bytes() { return static_cast<int>(sizeof(Progress)); }
 
@@ -98,6 +100,7 @@ void Watchdog::AskOthers(int64_t sequence) {
 
 void Watchdog::Judge(const Progress& own, double seconds) {
   const int ended = EndedTooEarly(own, answers_);
+  if (ended < 0 && seconds < kPatienceS) return;
   const bool times_out = timeout_s_ > 0 && seconds >= timeout_s_;
   const bool warns = warn_after_s_ > 0 && seconds >= next_warning_s_;
   if (ended < 0 && !times_out && !warns) return;

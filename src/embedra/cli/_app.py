@@ -11,6 +11,7 @@ from ._convert import convert
 from ._demo import demo
 from ._doctor import doctor
 from ._inspect import inspect
+from ._run import run
 from ._train import train
 
 
@@ -40,7 +41,7 @@ def _common(
         ),
     ] = False,
 ) -> None:
-    """Dynamic embeddings for TensorFlow: demo, training, check-up."""
+    """Dynamic embeddings for TensorFlow: demo, training, ranks, check-up."""
     del version
 
 
@@ -49,6 +50,14 @@ app.command()(train)
 app.command()(convert)
 app.add_typer(inspect, name="inspect")
 app.command()(doctor)
+# What comes after the script is the script's.
+app.command(
+    context_settings={
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": True,
+    }
+)(run)
 
 
 def main() -> None:
