@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.fs
 import pyarrow.ipc
 import pyarrow.parquet
 
@@ -30,10 +31,12 @@ class Container(ABC):
         schema: The columns, those of its folders not among them.
         unit_rows: Rows of each unit; None where only reading tells.
         unit_word: What a unit is called.
+        joins: Whether units that follow one another can be read in one go.
         partitions: Columns that its folders stand for.
     """
 
     unit_word = "rows"
+    joins = False
 
     def __init__(
         self,
@@ -49,9 +52,9 @@ class Container(ABC):
 
     @abstractmethod
     def read(
-        self, unit: int, names: Sequence[str], chunk_rows: int
+        self, units: Sequence[int], names: Sequence[str], chunk_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Streams some columns of a unit, `chunk_rows` rows at most at a time.
+        """Streams some columns of units, `chunk_rows` rows at most at a time.
 
         Raises:
             pyarrow.ArrowException: If its bytes are damaged.
@@ -85,17 +88,20 @@ class ParquetContainer(Container):
         groups = range(self._metadata.num_row_groups)
         rows = [self._metadata.row_group(group).num_rows for group in groups]
         super().__init__(file.label, schema, rows, file.partitions)
+        # Of a remote file a whole row group is fetched before it is decoded;
+        # that must not become several.
+        self.joins = isinstance(file.filesystem, pa.fs.LocalFileSystem)
 
     def read(
-        self, unit: int, names: Sequence[str], chunk_rows: int
+        self, units: Sequence[int], names: Sequence[str], chunk_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Streams some columns of a row group; see `Container`."""
+        """Streams some columns of row groups; see `Container`."""
         with self._file.open() as stream:
             parquet = pa.parquet.ParquetFile(
-                stream, metadata=self._metadata, pre_buffer=True
+                stream, metadata=self._metadata, pre_buffer=not self.joins
             )
             yield from parquet.iter_batches(
-                chunk_rows, row_groups=[unit], columns=list(names)
+                chunk_rows, row_groups=list(units), columns=list(names)
             )
 
     def row_bytes(self, names: Sequence[str]) -> float:
@@ -141,15 +147,15 @@ class ArrowContainer(Container):
             return [reader.get_batch(i).num_rows for i in batches]
 
     def read(
-        self, unit: int, names: Sequence[str], chunk_rows: int
+        self, units: Sequence[int], names: Sequence[str], chunk_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Streams some columns of a record batch; see `Container`."""
+        """Streams some columns of record batches; see `Container`."""
         places = [self.schema.get_field_index(name) for name in names]
         options = pa.ipc.IpcReadOptions(included_fields=places)
         with self._file.open() as stream:
             reader = pa.ipc.open_file(stream, options=options)
-            batch = reader.get_batch(unit)
-        yield from slices(batch, chunk_rows)
+            for unit in units:
+                yield from slices(reader.get_batch(unit), chunk_rows)
 
 
 class TableContainer(Container):
@@ -162,13 +168,13 @@ class TableContainer(Container):
         super().__init__(label, table.schema, rows)
 
     def read(
-        self, unit: int, names: Sequence[str], chunk_rows: int
+        self, units: Sequence[int], names: Sequence[str], chunk_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Streams some columns of a run of rows; see `Container`."""
-        part = self._table.select(list(names)).slice(
-            unit * _UNIT_ROWS, _UNIT_ROWS
-        )
-        yield from part.to_batches(max_chunksize=chunk_rows)
+        """Streams some columns of runs of rows; see `Container`."""
+        table = self._table.select(list(names))
+        for unit in units:
+            part = table.slice(unit * _UNIT_ROWS, _UNIT_ROWS)
+            yield from part.to_batches(max_chunksize=chunk_rows)
 
     def row_bytes(self, names: Sequence[str]) -> float:
         """By what the columns take."""

@@ -94,7 +94,7 @@ class CsvRows(RowSource):
     def tables(self, skip: int = 0) -> Iterator[pa.Table]:
         """Streams the rows in runs; see `RowSource`."""
         names = self._container.schema.names
-        runs = self._container.read(0, names, _RUN_ROWS)
+        runs = self._container.read([0], names, _RUN_ROWS)
         try:
             for number, batch in enumerate(runs):
                 # The parser counts lines of runs that are left out too.

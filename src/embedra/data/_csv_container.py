@@ -71,10 +71,10 @@ class CsvContainer(Container):
         )
 
     def read(
-        self, unit: int, names: Sequence[str], chunk_rows: int
+        self, units: Sequence[int], names: Sequence[str], chunk_rows: int
     ) -> Iterator[pa.RecordBatch]:
         """Streams some columns of the file; see `Container`."""
-        del unit  # There is one.
+        del units  # There is one.
         with self._open(names) as reader:
             for batch in reader:
                 yield from slices(batch, chunk_rows)

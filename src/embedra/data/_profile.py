@@ -187,7 +187,9 @@ def _column(column: pa.Field) -> ColumnProfile:
 def _batches(container: Container) -> Iterator[pa.RecordBatch]:
     for unit in range(len(container.unit_rows)):
         try:
-            yield from container.read(unit, container.schema.names, _CHUNK_ROWS)
+            yield from container.read(
+                [unit], container.schema.names, _CHUNK_ROWS
+            )
         except FAULTS as error:
             msg = f"{container.unit_label(unit)}: cannot be read: {error}"
             raise DataError(msg) from error

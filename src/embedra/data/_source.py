@@ -16,8 +16,9 @@ from ._encode import Array, encode
 from ._errors import DataError
 from ._load_report import LoadReport
 from ._normalize import normalize
-from ._plan import Part, Plan
+from ._plan import Plan
 from ._regroup import drop_rows, regroup, shuffle_windows
+from ._runs import Run, runs_of
 from ._schema import Column, partition_types
 from ._threads import start_thread
 
@@ -25,9 +26,9 @@ from ._threads import start_thread
 OnError = Literal["raise", "skip"]
 
 # Of decoded rows that are handed from thread to thread at once.
-_CHUNK_BYTES = 32 << 20
+_CHUNK_BYTES = 16 << 20
 _CHUNK_ROWS = 65_536
-# Chunks of a part of a file that wait for those of the files before it.
+# Chunks of a run that wait for those of the files before it.
 _WAITING = 1
 
 
@@ -150,17 +151,22 @@ class Source:
     def _chunks(
         self, epoch: int, drop: int
     ) -> Generator[pa.RecordBatch, None, None]:
-        def reading(part: Part) -> Callable[[], Iterator[pa.RecordBatch]]:
-            return lambda: self._read(part)
+        def reading(run: Run) -> Callable[[], Iterator[pa.RecordBatch]]:
+            return lambda: self._read(run)
 
-        tasks = [reading(part) for part in self._plan.parts(epoch, drop)]
+        # What is damaged is skipped by units, so they are read one by one.
+        join = self.options.on_error == "raise"
+        parts = self._plan.parts(epoch, drop)
+        tasks = [
+            reading(run) for run in runs_of(parts, self._containers, join=join)
+        ]
         for chunk in read_ahead(tasks, self.options.reads):
             self.report.add_rows(chunk.num_rows)
             yield chunk
 
-    def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """Reads a part of a file; its damage is an error or is skipped."""
-        container = self._containers[part.container]
+    def _read(self, run: Run) -> Iterator[pa.RecordBatch]:
+        """Reads rows of a file; its damage is an error or is skipped."""
+        container = self._containers[run.container]
         names = [
             column.name
             for column in self.columns
@@ -170,39 +176,39 @@ class Source:
             name: pa.scalar(value, pa.string()).cast(self._partitions[name])
             for name, value in container.partitions.items()
         }
-        done = 0
+        end = run.start
         try:
-            for raw, row in self._raw(container, part, names):
+            for raw, row in self._raw(container, run, names):
                 good, faults = normalize(raw, self.columns, constants)
                 for fault in faults:
-                    number = row + fault.row * part.every
-                    where = container.unit_label(part.unit)
+                    unit, number = run.place(row + fault.row * run.every)
+                    where = container.unit_label(unit)
                     self._fault(f"{where}, row {number}: {fault.reason}", 1)
-                done += raw.num_rows
+                end = row + raw.num_rows
                 yield good
         except FAULTS as error:
-            where = container.unit_label(part.unit)
-            culprit = _damaged_column(container, part.unit, names)
-            lost = 0 if part.stop is None else part.rows - done
+            unit, culprit = _damage(container, run, end, names)
+            lost = 0 if run.stop is None else run.stop - end
+            where = container.unit_label(unit)
             self._fault(f"{where}{culprit}: cannot be read: {error}", lost)
 
     def _raw(
-        self, container: Container, part: Part, names: Sequence[str]
+        self, container: Container, run: Run, names: Sequence[str]
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Undecoded rows of a part, with the number of each first one."""
+        """Undecoded rows of a run, with the number of each first one."""
         start = 0
-        for batch in container.read(part.unit, names, self._chunk_rows):
+        for batch in container.read(run.units, names, self._chunk_rows):
             end = start + batch.num_rows
-            low = max(part.start, start)
-            high = end if part.stop is None else min(part.stop, end)
-            if part.every > 1:
-                low += (part.offset - low) % part.every
-                places = pa.array(range(low - start, high - start, part.every))
+            low = max(run.start, start)
+            high = end if run.stop is None else min(run.stop, end)
+            if run.every > 1:
+                low += (run.offset - low) % run.every
+                places = pa.array(range(low - start, high - start, run.every))
                 yield batch.take(places), low
             elif low < high:
                 yield batch.slice(low - start, high - low), low
             start = end
-            if part.stop is not None and start >= part.stop:
+            if run.stop is not None and start >= run.stop:
                 return
 
     def _fault(self, reason: str, rows: int) -> None:
@@ -257,14 +263,16 @@ def run_into(
         channel.end()
 
 
-def _damaged_column(
-    container: Container, unit: int, names: Sequence[str]
-) -> str:
-    """Names the column that cannot be read, where it is one."""
-    for name in names:
-        try:
-            for _ in container.read(unit, [name], _CHUNK_ROWS):
-                pass
-        except FAULTS:
-            return f", column {name!r}"
-    return ""
+def _damage(
+    container: Container, run: Run, row: int, names: Sequence[str]
+) -> tuple[int, str]:
+    """The unit that cannot be read, and its column where it is one."""
+    first, _ = run.place(row)
+    for unit in run.units[run.units.index(first) :]:
+        for name in names:
+            try:
+                for _ in container.read([unit], [name], _CHUNK_ROWS):
+                    pass
+            except FAULTS:
+                return unit, f", column {name!r}"
+    return first, ""
