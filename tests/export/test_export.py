@@ -14,7 +14,6 @@ import tensorflow as tf
 import embedra.dynamic_embedding as de
 from embedra.layers import Embedding
 from embedra.saved_model import StockOpsError, export
-from embedra.saved_model._stock_table import StockTable
 
 
 IDS = np.array([[5, 0, -9], [7, 5, 2**62], [1, -(2**63), 2**63 - 1]])
@@ -167,23 +166,6 @@ def test_strings_are_hashed_as_in_training(tmp_path):
     loaded = reload(model, tmp_path / "model")
     words = tf.constant(words)
     assert_same(loaded.serve(words), model(words, training=False))
-
-
-def test_ids_that_the_hash_table_reserves(tmp_path):
-    layer = Embedding(2, embeddings_initializer=7.0)
-    first = StockTable([layer.table], None)
-    assert first.offset == 0
-    # With records of these, others are reserved.
-    trained(layer, first.reserved.value)
-    second = StockTable([layer.table], None)
-    assert second.offset > 0
-    spec = tf.TensorSpec([None], tf.int64)
-    loaded = reload(layer, tmp_path / "model", signature=spec)
-    known = tf.constant(first.reserved.value)
-    assert_same(loaded.serve(known), layer(known, training=False))
-    assert not np.any(loaded.serve(known) == 7.0)
-    new = tf.constant(second.reserved.value)
-    np.testing.assert_array_equal(loaded.serve(new), np.full((3, 2), 7.0))
 
 
 def test_an_empty_table(tmp_path):
@@ -436,13 +418,10 @@ def test_s04_constants_for_variables(tmp_path):
     signature = loaded.signatures["serving_default"]
     frozen = convert_variables_to_constants_v2(signature)
     assert not frozen.variables
-    # TensorFlow leaves the hash table as an input.
-    given, table = frozen.inputs
-    assert (given.dtype, table.dtype) == (tf.int64, tf.resource)
-    index = loaded.embedra_tables[0].index.resource_handle
+    assert [given.dtype for given in frozen.inputs] == [tf.int64]
     ids = tf.constant(IDS)
     expected = model(ids, training=False)
-    assert_same(tf.nest.flatten(frozen(ids, index))[0], expected)
+    assert_same(tf.nest.flatten(frozen(ids))[0], expected)
 
 
 def test_c12_rows_are_not_in_the_graph(tmp_path):

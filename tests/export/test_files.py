@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from embedra import _ops
 from embedra.layers import Embedding
 from embedra.saved_model import _table_files, export
 
@@ -44,8 +45,8 @@ def test_result_and_report_name_the_tables(layer, tmp_path):
     [table] = exported.tables
     assert (table.name, table.keys, table.dim) == ("table", 50, 8)
     assert (table.dtype, table.max_error) == ("float32", 0.0)
-    # 50 rows, one of zeros, and a hash table.
-    assert table.bytes == 51 * 32 + 128 * 12
+    # 55 slots with a key and a row each, 16 pilots and 4 parameters.
+    assert table.bytes == 55 * (8 + 32) + 16 * 2 + 4 * 8
     report = Path(exported.path, "assets.extra", "embedra.json").read_text()
     assert json.loads(report) == {"quantize": None, "tables": [table._asdict()]}
 
@@ -54,12 +55,12 @@ def test_no_optimizer_state(model, tmp_path):
     path = export(model, tmp_path / "model").path
     names = tf.train.list_variables(f"{path}/variables/variables")
     shapes = sorted(shape for name, shape in names if "VARIABLE" in name)
-    assert shapes == [[1], [8, 1], [51, 8]]
+    assert shapes == [[1], [4], [8, 1], [16], [55, 5]]
 
 
 @pytest.mark.parametrize(
     ("quantize", "size", "limit"),
-    [("float16", 16, 2**-10), ("int8", 12, 0.005)],
+    [("float16", 16, 2**-10), ("int8", 16, 0.005)],
 )
 def test_quantized_rows(quantize, size, limit, layer, tmp_path):
     exported = export(
@@ -67,15 +68,14 @@ def test_quantized_rows(quantize, size, limit, layer, tmp_path):
     )
     [table] = exported.tables
     assert table.dtype == quantize
-    assert table.bytes == 51 * size + 128 * 12
+    assert table.bytes == 55 * (8 + size) + 16 * 2 + 4 * 8
     rows = layer(IDS, training=False).numpy()
     most = np.abs(rows).max(axis=1, keepdims=True)
     loaded = tf.saved_model.load(exported.path)
     errors = np.abs(rows - loaded.serve(tf.constant(IDS)))
     assert np.all(errors <= limit * most)
     np.testing.assert_allclose(errors.max(), table.max_error, rtol=1e-3)
-    # The row of zeros has no error, and counts.
-    rms = np.sqrt(np.square(errors).sum() / (51 * 8))
+    rms = np.sqrt(np.square(errors).mean())
     np.testing.assert_allclose(rms, table.rms_error, rtol=1e-3)
     assert 0 < table.rms_error < table.max_error
     # New ids start as ever.
@@ -119,25 +119,23 @@ def test_records_in_many_chunks(tmp_path, monkeypatch):
 
 
 def test_records_that_come_and_go_meanwhile(tmp_path, monkeypatch):
-    layer = Embedding(4, embeddings_initializer="random_normal")
-    layer(np.arange(500), training=True)
-    kept = np.arange(100, 500)
-    expected = layer(kept, training=False)
-    write = _table_files.write_table
+    layer = Embedding(4, embeddings_initializer=0.5)
+    layer.table.assign(np.arange(500), np.ones((500, 4)))
+    find = _ops.perfect_hash
 
-    def change_and_write(table, *arguments):
-        # After the size was taken, which slices are numbered by.
-        size = table.tables[0].size
-        monkeypatch.setattr(table.tables[0], "size", lambda: taken)
-        taken = int(size())
+    def find_and_change(keys):
+        found = find(keys)
         layer.table.remove(np.arange(100))
-        return write(table, *arguments)
+        layer.table.assign(np.arange(1000, 1100), np.ones((100, 4)))
+        return found
 
-    monkeypatch.setattr(_table_files, "write_table", change_and_write)
+    monkeypatch.setattr(_ops, "perfect_hash", find_and_change)
     exported = export(layer, tmp_path / "model", signature=SPEC)
     assert exported.tables[0].keys == 400
-    loaded = tf.saved_model.load(exported.path)
-    np.testing.assert_array_equal(loaded.serve(tf.constant(kept)), expected)
+    rows = served(exported.path, tf.range(2000, dtype=tf.int64))
+    expected = np.full((2000, 4), 0.5)
+    expected[100:500] = 1.0
+    np.testing.assert_array_equal(rows, expected)
 
 
 def test_text(layer, tmp_path):

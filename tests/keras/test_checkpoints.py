@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import click_training
 from click_training import compiled, data, functional
-from embedra.checkpoint import CheckpointFolder
+from embedra.checkpoint import CheckpointFolder, find
 from embedra.keras._monitor import Monitor
 
 
@@ -236,6 +236,16 @@ def test_c08_what_was_not_deleted_any_more_is_deleted_later(
     assert indices(tmp_path) == ["ckpt-2"]
     assert not (tmp_path / "checkpoint.tmp").exists()
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-2")
+
+
+def test_c08_reading_leaves_what_another_process_is_writing(tmp_path):
+    CheckpointFolder(tmp_path).save(number(1))
+    writing = tmp_path / "ckpt-2.partial"
+    writing.mkdir()
+    assert find(tmp_path).endswith("ckpt-1")
+    assert writing.exists()
+    CheckpointFolder(tmp_path)
+    assert not writing.exists()
 
 
 def test_c08_a_complete_one_without_a_pointer_is_used(tmp_path):

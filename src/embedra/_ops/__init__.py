@@ -30,6 +30,7 @@ from ._handle_ops import (
     table as table,
     table_close as table_close,
 )
+from ._hash_ops import PerfectHash as PerfectHash, perfect_hash as perfect_hash
 from ._library import BuildInfo as BuildInfo, build_info as build_info
 from ._lookup_ops import (
     TableLookup as TableLookup,

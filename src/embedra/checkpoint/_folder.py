@@ -38,6 +38,8 @@ class CheckpointFolder:
         directory: The folder; made with the first checkpoint.
         keep_max: How many of the newest to keep, by default 5.
         keep_every_n_hours: Keep one more for each so many hours.
+        tidy: Whether what a crash left is removed. Not for those who only read,
+            as another process may be writing it.
 
     Raises:
         ValueError: If a number is not positive.
@@ -58,6 +60,7 @@ class CheckpointFolder:
         *,
         keep_max: int | None = None,
         keep_every_n_hours: float | None = None,
+        tidy: bool = True,
     ) -> None:
         if keep_max is None:
             keep_max = _KEEP_MAX
@@ -71,7 +74,8 @@ class CheckpointFolder:
         )
         self._preserved = time.time()
         self._kept = self._read()
-        self._tidy()
+        if tidy:
+            self._tidy()
 
     @property
     def paths(self) -> list[str]:
@@ -233,9 +237,8 @@ def find(path: str | os.PathLike[str]) -> str:
     """
     path = os.fspath(path)
     if tf.io.gfile.isdir(path):
-        found = CheckpointFolder(path).latest or tf.train.latest_checkpoint(
-            path
-        )
+        folder = CheckpointFolder(path, tidy=False)
+        found = folder.latest or tf.train.latest_checkpoint(path)
         if found is not None:
             return found
     elif tf.io.gfile.exists(f"{path}.index"):

@@ -19,7 +19,7 @@ from ._folders import (
 )
 from ._signatures import Endpoint, endpoints_of
 from ._stock_ops import StockOpsError, check_ops, resources_of, variables_of
-from ._stock_table import StockTables
+from ._stock_tables import StockTables
 from ._storage import QUANTIZATIONS
 from ._table_files import WrittenTable, write_tables
 

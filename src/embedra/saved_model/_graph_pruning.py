@@ -38,7 +38,7 @@ def pruned(
     roots = [*outputs, _initializers(needed).name]
     kept = [v for v in v1.global_variables() if v.op.name in needed]
     variables = [*kept, *stand_in.variables]
-    saver = v1.train.Saver([*variables, *stand_in.saveables], allow_empty=True)
+    saver = v1.train.Saver(variables, allow_empty=True)
     saver_def = saver.as_saver_def() if variables else None
     graph.get_collection_ref(v1.GraphKeys.GLOBAL_VARIABLES)[:] = variables
     for variable in variables:

@@ -14,11 +14,11 @@ import tensorflow as tf
 
 from embedra.table import Table, reading_from
 
-from ._stock_table import StockTables
+from ._stock_tables import StockTables
 from ._table_files import table_path
 
 
-_SUFFIX = ".ATTRIBUTES"
+_SUFFIX = ".ATTRIBUTES/VARIABLE_VALUE"
 _V1: Any = tf.compat.v1
 
 Twins = Callable[[Sequence[Table]], Sequence[Table]]
@@ -34,13 +34,11 @@ class GraphTables:
     Attributes:
         stock: The eager stand-in, which makes what is written.
         variables: The variables of the graph that rows are read from.
-        saveables: What else of the graph a `tf.compat.v1.train.Saver` saves.
     """
 
     def __init__(self, twins_of: Twins) -> None:
         self.stock = StockTables(None)
         self.variables: list[Any] = []
-        self.saveables: list[Any] = []
         self._twins_of = twins_of
         self._twins: dict[tuple[int, ...], Sequence[Table]] = {}
         # By the eager handle; both are kept.
@@ -112,20 +110,11 @@ class GraphTables:
         for i, table in enumerate(self.stock.made):
             parts = tf.train.TrackableView(table).children(table)
             for name, part in parts.items():
-                path = f"{table_path(i)}/{name}/{_SUFFIX}"
                 if getattr(part, "handle", None) is outer:
-                    return self._variable(part, f"{path}/VARIABLE_VALUE")
-                if getattr(part, "resource_handle", None) is outer:
-                    return self._index(table, f"{path}/table")
+                    path = f"{table_path(i)}/{name}/{_SUFFIX}"
+                    return self._variable(part, path)
         msg = f"A lookup reads {outer!r}, which is no part of a table."
         raise AssertionError(msg)
-
-    def _index(self, table: Any, name: str) -> Any:
-        index = table.new_index(0, name=name)
-        self.saveables += _V1.get_collection(_V1.GraphKeys.SAVEABLE_OBJECTS)[
-            -1:
-        ]
-        return index.resource_handle
 
     def _variable(self, part: Any, name: str) -> Any:
         dims = [0 if dim is None else dim for dim in part.shape]

@@ -73,6 +73,9 @@ def _drawer(kind: str, dim: int) -> _Drawer:
             tf.TensorSpec((2,), tf.float32),
         ],
         autograph=False,
+        # If inlined, its few hundred ops are skipped one by one, where there is
+        # nothing to draw.
+        experimental_attributes={"_noinline": True},
     )
     def draw(
         keys: tf.Tensor, stream: tf.Tensor, parameters: tf.Tensor

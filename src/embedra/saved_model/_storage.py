@@ -11,6 +11,9 @@ Array = npt.NDArray[Any]
 
 QUANTIZATIONS = (None, "float16", "int8")
 
+# Records are stored as 64-bit integers, of which the first is the key.
+_WORD = 8
+
 
 class StoredRows(NamedTuple):
     """Rows as they are stored.
@@ -35,15 +38,19 @@ def stored_dtype(dtype: str, quantize: str | None) -> str:
     return dtype if quantize is None else quantize
 
 
-def file_dtype(dtype: str) -> str:
-    """Returns the dtype that stored rows have in files.
-
-    TensorFlow does not read slices of 16-bit floats: their bits are kept.
+def record_words(dim: int, stored_as: str) -> int:
+    """Returns how many 64-bit words a record has.
 
     Args:
-        dtype: Dtype that rows are stored in.
+        dim: Width of a row.
+        stored_as: Dtype that rows are stored in.
     """
-    return "int16" if dtype in ("float16", "bfloat16") else dtype
+    size: int = dim * tf.as_dtype(stored_as).size + _scale_bytes(stored_as)
+    return 1 - -size // _WORD
+
+
+def _scale_bytes(stored_as: str) -> int:
+    return 4 if stored_as == "int8" else 0
 
 
 def store(rows: Array, quantize: str | None) -> StoredRows:
@@ -68,24 +75,57 @@ def store(rows: Array, quantize: str | None) -> StoredRows:
     return StoredRows(np.rint(rows / divisors).astype(np.int8), scales)
 
 
-def as_rows(
-    stored: tf.Tensor, scales: tf.Tensor | None, dtype: str, stored_as: str
-) -> Any:
-    """Converts what is stored back to rows.
+def pack(keys: Array, stored: StoredRows) -> Array:
+    """Puts keys and stored rows together.
 
     Args:
-        stored: Stored rows as in files, shape `(n, dim)`.
-        scales: Their scales, or None.
-        dtype: Dtype of the rows.
-        stored_as: Dtype that they are stored in.
+        keys: Keys, shape `(n,)`.
+        stored: What is stored, of as many rows.
 
     Returns:
-        Rows.
+        Records, `int64`, shape `(n, record_words(...))`: the key, then the
+        bytes of the scale if there are scales, then those of the row, then
+        zeros up to a whole word.
     """
-    if scales is None:
-        return tf.cast(tf.bitcast(stored, stored_as), dtype)
-    scaled = tf.cast(stored, tf.float32) * scales[:, tf.newaxis]
-    return tf.cast(scaled, dtype)
+    count, dim = stored.rows.shape
+    words = record_words(dim, stored.rows.dtype.name)
+    records = np.zeros((count, words), np.int64)
+    records[:, 0] = keys
+    parts = [stored.rows.view(np.uint8)]
+    if stored.scales is not None:
+        parts.insert(0, stored.scales[:, np.newaxis].view(np.uint8))
+    content = records.view(np.uint8)
+    start = _WORD
+    for part in parts:
+        content[:, start : start + part.shape[1]] = part
+        start += part.shape[1]
+    return records
+
+
+def unpack(records: tf.Tensor, dim: int, stored_as: str, dtype: str) -> Any:
+    """Takes the rows out of records.
+
+    Args:
+        records: Records, shape `(n, record_words(dim, stored_as))`.
+        dim: Width of a row.
+        stored_as: Dtype that rows are stored in.
+        dtype: Dtype of the rows.
+
+    Returns:
+        Rows, shape `(n, dim)`.
+    """
+    skipped = _scale_bytes(stored_as)
+    per_word = _WORD // tf.as_dtype(stored_as).size
+    width = (record_words(dim, stored_as) - 1) * per_word
+    # tf.slice is faster than brackets, which make a strided slice.
+    words = tf.slice(records, (0, 1), (-1, -1))
+    stored = tf.reshape(tf.bitcast(words, stored_as), (-1, width))
+    if width > dim:
+        stored = tf.slice(stored, (0, skipped), (-1, dim))
+    if not skipped:
+        return tf.cast(stored, dtype)
+    scales = tf.bitcast(words[:, 0], tf.float32)[:, :1]
+    return tf.cast(tf.cast(stored, tf.float32) * scales, dtype)
 
 
 class StorageError:

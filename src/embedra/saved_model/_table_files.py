@@ -1,28 +1,30 @@
 """Files of a SavedModel's variables, with the records of tables streamed in.
 
-TensorFlow saves what is in memory. The variables that rows go to are empty
-there, and the hash tables too; they are written here, chunk by chunk as slices
-of one tensor, and merged with all other variables by renaming files.
+TensorFlow saves what is in memory. The variables that records go to are empty
+there; they are written here, chunk by chunk as slices of one tensor, and merged
+with all other variables by renaming files.
 """
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from embedra.table import PrefixWriter, Records
+from embedra import _ops
+from embedra.table import PrefixWriter, Table
 
-from ._stock_table import StockTable, mixed_keys
-from ._storage import Array, StorageError, store
+from ._slots import Integers, other_keys, slots_of
+from ._stock_table import StockTable
+from ._storage import Array, StorageError, pack, record_words, store
 
 
-# Bytes of the rows of a chunk.
+# Bytes of the records of a chunk.
 _CHUNK_BYTES = 8 * 2**20
-# How checkpoints name what is kept of a hash table.
-_PARTS = ("keys", "values")
-_SUFFIX = ".ATTRIBUTES"
+_CHUNK_KEYS = 2**20
+# How checkpoints name what is kept of a variable.
+_SUFFIX = ".ATTRIBUTES/VARIABLE_VALUE"
 # What tables are called in the checkpoint: an attribute of the exported object.
 _TABLES = "embedra_tables"
 _FINGERPRINT = "fingerprint.pb"
@@ -36,7 +38,7 @@ class WrittenTable(NamedTuple):
         keys: Number of keys.
         dim: Width of a row.
         dtype: Dtype that rows are stored in.
-        bytes: Bytes of the stored rows and of the hash table.
+        bytes: Bytes of the stored records and of the hash that finds them.
         max_error: Largest difference that storing made to an element.
         rms_error: Root of the mean square of these differences.
     """
@@ -112,45 +114,86 @@ def write_table(
 
     Returns:
         What was written.
-
-    Raises:
-        RuntimeError: If records with a reserved key were added meanwhile.
     """
-    header = table.header
-    first = np.array(table.first_rows.value, np.float64)
-    first = first.astype(tf.as_dtype(header.dtype).as_numpy_dtype)
-    size = sum(int(one.size()) for one in table.tables)
-    rows = _RowWriter(table, path, len(first) + size, writer)
-    rows.write(first)
-    index = table.new_index(size, experimental_is_anonymous=True)
-    keys = 0
-    for records in _chunks(table, size):
-        if np.isin(records.keys, table.reserved.value).any():
-            msg = (
-                f"Table {header.name!r} was changed while it was exported. "
-                "Export it while it is not trained."
-            )
-            raise RuntimeError(msg)
-        places = np.arange(rows.written, rows.written + len(records.keys))
-        index.insert(
-            tf.constant(mixed_keys(records.keys, table.offset)),
-            tf.constant(places, table.index.value_dtype),
-        )
-        rows.write(records.rows)
-        keys += len(records.keys)
-    # Of records that were removed meanwhile.
-    rows.fill_up()
-    buckets = index.export()
-    names = [f"{path}/index/{_SUFFIX}/table-{part}" for part in _PARTS]
-    writer.write(dict(zip(names, buckets, strict=True)))
+    hashed = _ops.perfect_hash(_keys_of(table))
+    parameters, pilots = hashed.parameters.numpy(), hashed.pilots.numpy()
+    slots = hashed.slots.numpy()
+    writer.write(
+        {
+            f"{path}/parameters/{_SUFFIX}": hashed.parameters,
+            f"{path}/pilots/{_SUFFIX}": hashed.pilots,
+        }
+    )
+    dim, name = table.header.dim, f"{path}/records/{_SUFFIX}"
+    words = record_words(dim, table.stored_dtype)
+    chunk = max(1, _CHUNK_BYTES // (8 * words))
+    count = 0
+    error = StorageError()
+    for start in range(0, len(slots), chunk):
+        keys = slots[start : start + chunk]
+        numbers = np.arange(start, start + len(keys))
+        rows, there = _rows_of(table, keys)
+        there &= slots_of(keys, parameters, pilots) == numbers
+        vacant = ~there
+        stored = store(rows[there], table.quantize)
+        error.add(rows[there], stored)
+        records = np.zeros((len(keys), words), np.int64)
+        records[there] = pack(keys[there], stored)
+        records[vacant, 0] = other_keys(numbers[vacant], parameters, pilots)
+        part = f"{len(slots)} {words} {start},{len(keys)}:-"
+        writer.write({name: tf.constant(records)}, {name: part})
+        count += len(stored.rows)
     return WrittenTable(
-        header.name,
-        keys,
-        header.dim,
+        table.header.name,
+        count,
+        dim,
         table.stored_dtype,
-        rows.bytes + sum(part.shape[0] * part.dtype.size for part in buckets),
-        rows.error.largest,
-        rows.error.root_mean_square,
+        8 * words * len(slots) + pilots.nbytes + parameters.nbytes,
+        error.largest,
+        error.root_mean_square,
+    )
+
+
+def _keys_of(table: StockTable) -> tf.Tensor:
+    """Returns all keys of a table."""
+    keys = [chunk for one in table.tables for chunk in _key_chunks(one)]
+    return tf.constant(np.concatenate([np.zeros(0, np.int64), *keys]))
+
+
+def _key_chunks(table: Table) -> Iterator[Integers]:
+    nothing = _lookup(table, tf.zeros(0, tf.int64))
+    bound = int(nothing.bounds[0])
+    for start in range(0, bound, _CHUNK_KEYS):
+        positions = tf.range(start, min(start + _CHUNK_KEYS, bound))
+        keys, alive = _ops.table_keys(
+            table.resource_handle, tf.cast(positions, tf.int64)
+        )
+        yield keys.numpy()[alive.numpy()]
+
+
+def _rows_of(table: StockTable, keys: Integers) -> tuple[Array, Array]:
+    """Returns the rows of keys, and which keys are there."""
+    first, *others = table.tables
+    found = _lookup(first, tf.constant(keys))
+    rows, there = found.rows[0].numpy(), found.found[0].numpy()
+    for one in others:
+        found = _lookup(one, tf.constant(keys))
+        here = found.found[0].numpy()
+        rows[here] = found.rows[0].numpy()[here]
+        there |= here
+    return rows, there
+
+
+def _lookup(table: Table, keys: tf.Tensor) -> _ops.TableLookup:
+    return _ops.table_lookup(
+        [table.resource_handle],
+        # No variable takes part: the handle only fills the place.
+        [table.resource_handle],
+        [keys],
+        [table.default_row(0)],
+        dims=[table.dim],
+        dtype=table.dtype,
+        insert=False,
     )
 
 
@@ -169,71 +212,3 @@ def copy_variables(
     for name in saved.get_variable_to_shape_map():
         if not name.startswith(skipped):
             writer.write({name: tf.constant(saved.get_tensor(name))})
-
-
-def _chunks(table: StockTable, size: int) -> Iterator[Records]:
-    """Yields records, `size` of them at most."""
-    row_bytes = table.header.dim * tf.as_dtype(table.header.dtype).size
-    chunk = max(1, _CHUNK_BYTES // row_bytes)
-    left = size
-    for one in table.tables:
-        for records in one.export_chunks(chunk):
-            if left <= 0:
-                return
-            yield records._replace(
-                keys=records.keys[:left], rows=records.rows[:left]
-            )
-            left -= len(records.keys)
-
-
-class _RowWriter:
-    """Writes the rows of a table as slices of one tensor.
-
-    Args:
-        table: The table.
-        path: Where it is in the checkpoint.
-        count: Number of rows of the tensor.
-        writer: Writes the parts.
-
-    Attributes:
-        written: Rows written.
-        bytes: Bytes written.
-        error: How far stored rows are from the rows.
-    """
-
-    def __init__(
-        self, table: StockTable, path: str, count: int, writer: PrefixWriter
-    ) -> None:
-        self.written = 0
-        self.bytes = 0
-        self.error = StorageError()
-        self._table = table
-        self._path = path
-        self._count = count
-        self._writer = writer
-
-    def write(self, rows: Array) -> None:
-        stored = store(rows, self._table.quantize)
-        self.error.add(rows, stored)
-        part = f"{self.written},{len(rows)}"
-        tensors: dict[str, Any] = {}
-        slices = {}
-        for name, values in stored._asdict().items():
-            if values is None:
-                continue
-            key = f"{self._path}/{name}/{_SUFFIX}/VARIABLE_VALUE"
-            if values.dtype.itemsize == 2:
-                values = values.view(np.int16)
-            tensors[key] = tf.constant(values)
-            whole = " ".join(map(str, (self._count, *values.shape[1:])))
-            rest = ":-" * (values.ndim - 1)
-            slices[key] = f"{whole} {part}{rest}"
-            self.bytes += values.nbytes
-        self._writer.write(tensors, slices)
-        self.written += len(rows)
-
-    def fill_up(self) -> None:
-        while self.written < self._count:
-            count = min(self._count - self.written, 2**16)
-            dtype = tf.as_dtype(self._table.header.dtype).as_numpy_dtype
-            self.write(np.zeros((count, self._table.header.dim), dtype))
