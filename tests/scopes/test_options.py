@@ -1,6 +1,9 @@
 """Options of scopes, and their defaults from the environment."""
 
 import logging
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -105,12 +108,24 @@ def test_environment_gives_defaults(monkeypatch):
     monkeypatch.setenv("EMBEDRA_SHARDING", "yes")
     monkeypatch.setenv("EMBEDRA_SEED", "11")
     monkeypatch.setenv("EMBEDRA_KEEP_CHECKPOINT_EVERY_N_HOURS", "0.5")
-    assert current_options() == Options(
+    assert Options.from_environment() == Options(
         sharding=True, seed=11, keep_checkpoint_every_n_hours=0.5
     )
-    with hb.scope(sharding=False) as context:
-        assert not context.options.sharding
-        assert context.options.seed == 11
+
+
+def test_defaults_hold_where_scopes_say_nothing_else():
+    code = (
+        "import embedra as hb; print(hb.context.options.mode)\n"
+        "with hb.scope(mode='infer'): print(hb.context.options.mode)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "EMBEDRA_MODE": "eval"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.split() == ["eval", "infer"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +141,7 @@ def test_wrong_value_in_the_environment_names_the_variable(
 ):
     monkeypatch.setenv(variable, value)
     with pytest.raises(ValueError, match=f"{variable} must be.*{value}"):
-        current_options()
+        Options.from_environment()
 
 
 @pytest.mark.parametrize(

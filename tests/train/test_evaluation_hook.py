@@ -1,11 +1,12 @@
 """Evaluation within the session of a training."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import embedra.dynamic_embedding as de
-from embedra import metrics, train
+from embedra import feature_column, metrics, train
 
 from .clicks import IDS, LABELS, Model, logits_of
 
@@ -119,6 +120,36 @@ def test_value_is_that_of_the_model_as_it_is():
     found = [values["logit"] for values in history]
     assert found == expected
     assert len(set(found)) == 3
+
+
+def test_feature_columns_and_layers_are_those_of_training():
+    dense, history = keras.layers.Dense(1), []
+    column = feature_column.embedding_column(
+        feature_column.categorical_column_with_embedding("user", tf.int64), 2
+    )
+
+    def logits(ids):
+        with v1.variable_scope("embedding"):
+            rows = feature_column.input_layer({"user": ids}, [column])
+        return dense(rows)[:, 0]
+
+    value = logits(tf.constant(IDS[:, 0]))
+    loss = tf.reduce_mean((value - LABELS.astype(np.float32)) ** 2)
+    optimizer = train.AdagradOptimizer(0.5)
+    step = v1.train.get_or_create_global_step()
+    minimize = optimizer.minimize(loss, global_step=step)
+
+    def evaluate():
+        found = logits(tf.constant(IDS[:, 0]))
+        error = tf.abs(found - LABELS.astype(np.float32))
+        return {"error": metrics.mean(error)}
+
+    hook = train.EvaluationHook(evaluate, 1, 9, history=history)
+    with v1.train.MonitoredSession(hooks=[hook]) as session:
+        for _ in range(20):
+            session.run(minimize)
+    errors = [float(values["error"]) for values in history]
+    assert errors[2] < errors[1] < errors[0]
 
 
 def test_values_are_written_for_tensorboard(tmp_path):

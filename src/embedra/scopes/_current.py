@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,7 +22,13 @@ def current_options() -> Options:
         >>> current_options().mode
         'train'
     """
-    return _set.get() or Options.from_environment()
+    return _set.get() or _defaults()
+
+
+# They are asked for at each eager lookup.
+@functools.cache
+def _defaults() -> Options:
+    return Options.from_environment()
 
 
 @contextlib.contextmanager

@@ -78,8 +78,8 @@ class Options:
     """Options that hold within a scope.
 
     The default of each can be set by an environment variable, `EMBEDRA_` and
-    its name in capitals: `EMBEDRA_SHARDING=1`. `embedra.scope` sets them for a
-    block.
+    its name in capitals: `EMBEDRA_SHARDING=1`. They are read once. `embedra.scope`
+    sets options for a block.
 
     Attributes:
         sharding: Whether tables made here are split over the processes.
