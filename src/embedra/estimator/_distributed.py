@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.scopes import context
+
 from ._checkpoints import global_step_of
 from ._graphs import session_config
 
@@ -22,12 +24,12 @@ def check_cluster(config: Any) -> None:
     Raises:
         NotImplementedError: If several train without a parameter server.
     """
-    count = config.num_worker_replicas
+    count = max(config.num_worker_replicas, context.world_size)
     if count > 1 and not config.num_ps_replicas:
         msg = (
             f"{count} processes are to train without a parameter server, and "
-            "would each train a model of their own. Add a job 'ps' to "
-            "TF_CONFIG, and name its devices in tables: "
+            "would each train a model of their own. Start one process, or "
+            "add a job 'ps' to TF_CONFIG, and name its devices in tables: "
             "de.Variable(devices=['/job:ps/task:0'])."
         )
         raise NotImplementedError(msg)
