@@ -77,9 +77,9 @@ def _option(default: Any, read: Callable[[Any], Any]) -> Any:
 class Options:
     """Options that hold within a scope.
 
-    The default of each can be set by an environment variable, `EMBEDRA_` and
-    its name in capitals: `EMBEDRA_SHARDING=1`. They are read once. `embedra.scope`
-    sets options for a block.
+    `embedra.scope` sets them for a block. The default of each can be set by an
+    environment variable, `EMBEDRA_` and its name in capitals, which is read
+    once: `EMBEDRA_SHARDING=1`.
 
     Attributes:
         sharding: Whether tables made here are split over the processes.
