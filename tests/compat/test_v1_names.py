@@ -1,5 +1,7 @@
 """`embedra.compat.v1` has the names of `tensorflow.compat.v1`, and ours."""
 
+import doctest
+import importlib
 import pkgutil
 import subprocess
 import sys
@@ -42,7 +44,7 @@ def test_star_import_takes_the_public_names():
 
 
 def test_unknown_name_says_where_it_was_looked_for():
-    with pytest.raises(AttributeError, match="'nope'.*tensorflow.compat.v1"):
+    with pytest.raises(AttributeError, match="'nope', and neither"):
         tf1.nope  # noqa: B018
 
 
@@ -86,3 +88,12 @@ def test_tensorflow_is_left_as_it_is():
         "print(tf.executing_eagerly(), v1.keras.Model is tf.keras.Model)"
     )
     assert printed == ["True", "True"]
+
+
+@pytest.mark.parametrize(
+    "name", ["embedra.compat.v1", "embedra.data._iterators"]
+)
+def test_examples(name):
+    results = doctest.testmod(importlib.import_module(name))
+    assert results.attempted
+    assert not results.failed

@@ -33,9 +33,9 @@ def names_of(
         except AttributeError:
             msg = (
                 f"module {module!r} has no attribute {name!r}, and neither "
-                f"has {theirs.__name__!r}, of which it has the names"
+                "has the module of TensorFlow of which it has the names"
             )
-            raise AttributeError(msg) from None
+            raise AttributeError(msg, name=name) from None
 
     def names() -> list[str]:
         own = importlib.import_module(module).__dict__
