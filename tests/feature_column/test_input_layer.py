@@ -267,17 +267,30 @@ def test_k09_evaluation_creates_no_ids():
 
 def test_what_is_not_trainable_stays():
     def make():
-        fixed = fc.input_layer(features(), [user_column()], trainable=False)
-        frozen = fc.input_layer(features(), [word_column(trainable=False)])
+        with v1.variable_scope("net", reuse=v1.AUTO_REUSE):
+            # Only one of the two calls trains the row.
+            fixed = fc.input_layer(features(), [user_column()], trainable=False)
+            moving = fc.input_layer({"user": tf.constant([7])}, [user_column()])
+        return tf.concat([fixed[:1], moving], axis=1), fixed
+
+    before, after = train(make, 1)
+    np.testing.assert_array_equal(before[1], [[0.5, 0.5]] * 3)
+    np.testing.assert_allclose(after[1], [[0.6, 0.6], [0.5, 0.5], [0.6, 0.6]])
+
+
+def test_rows_of_columns_that_are_not_trainable_stay(tmp_path):
+    def make(trainable):
+        column = user_column(trainable=trainable)
+        rows = fc.input_layer(features(), [column])
         weight = v1.get_variable(
             "w", shape=(), initializer=v1.ones_initializer()
         )
-        return tf.concat([fixed, frozen], 1) * weight, fixed, frozen
+        return rows * weight, rows
 
-    before, after = train(make, 2)
-    np.testing.assert_array_equal(before[1], after[1])
-    np.testing.assert_array_equal(before[2], after[2])
-    assert not np.array_equal(before[0], after[0])
+    _, (_, rows) = train(lambda: make(True), 2, tmp_path)
+    _, (moved, frozen) = train(lambda: make(False), 2, tmp_path)
+    np.testing.assert_array_equal(frozen, rows)
+    assert not np.array_equal(moved, rows)
 
 
 def test_eager_calls_and_functions_train_the_same_table():

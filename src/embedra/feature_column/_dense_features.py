@@ -10,6 +10,7 @@ from ._categorical import OpenCategoricalColumn
 from ._embedding_column import DynamicEmbeddingColumn
 from ._factories import as_dynamic
 from ._input_layer import as_list, without_ragged
+from ._inputs import Access
 from ._layer_state import StateOfLayer, TableOfColumns
 
 
@@ -127,7 +128,7 @@ class DenseFeatures(keras.layers.Layer):
             `float32`, shape `(batch, width of all columns)`.
         """
         insert = None if training is None else bool(training)
-        state = self._state.creating(insert if self.trainable else False)
+        state = self._state.for_call(Access(insert, trained=self.trainable))
         cache = _Columns.FeatureTransformationCache(without_ragged(features))
         tensors = []
         for column in self._columns:

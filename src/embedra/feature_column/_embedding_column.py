@@ -11,7 +11,7 @@ from embedra.dynamic_embedding.embedding_variable import EmbeddingVariable
 from embedra.lookup import kept_of, to_bags
 
 from ._categorical import open_column
-from ._inputs import IdsAndWeights, Inputs
+from ._inputs import Access, IdsAndWeights, Inputs
 from ._table_names import table_in_scope, table_of_all_scopes
 from ._tf_columns import DenseColumn, is_sequence
 
@@ -120,15 +120,14 @@ class DynamicEmbeddingColumn(DenseColumn):
         }
 
     def rows(
-        self, inputs: Inputs, state_manager: Any, *, insert: bool | None
+        self, inputs: Inputs, state_manager: Any, access: Access
     ) -> tf.Tensor:
         """Returns a row for each example.
 
         Args:
             inputs: Features of a batch.
             state_manager: A `TablesOfLayer`, or None for tables by name.
-            insert: Whether absent ids are created; None for if and when
-                gradients are computed.
+            access: How rows are looked up; a layer's state knows better.
 
         Returns:
             `float32`, shape `(batch, dim)`.
@@ -143,18 +142,18 @@ class DynamicEmbeddingColumn(DenseColumn):
                 "categorical_column_with_embedding."
             )
             raise ValueError(msg)
-        table, insert = self._table(state_manager, insert)
-        return self.pooled(table, inputs, insert)
+        table, access = self._table(state_manager, access)
+        return self.pooled(table, inputs, access)
 
     def sequence(
-        self, inputs: Inputs, state_manager: Any, *, insert: bool | None
+        self, inputs: Inputs, state_manager: Any, access: Access
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns a row for each place of a sequence, and the lengths.
 
         Args:
             inputs: Features of a batch.
             state_manager: As for `rows`.
-            insert: As for `rows`.
+            access: As for `rows`.
 
         Returns:
             `float32`, shape `(batch, time, dim)`, and `int64`, shape
@@ -169,19 +168,19 @@ class DynamicEmbeddingColumn(DenseColumn):
                 "or a column of sequence_categorical_column_with_embedding."
             )
             raise ValueError(msg)
-        table, insert = self._table(state_manager, insert)
+        table, access = self._table(state_manager, access)
         ids = inputs.ids_of(self.categorical_column)
-        return self.pooled(table, inputs, insert), _lengths(ids.id_tensor)
+        return self.pooled(table, inputs, access), _lengths(ids.id_tensor)
 
     def _table(
-        self, state_manager: Any, insert: bool | None
-    ) -> tuple[EmbeddingVariable, bool | None]:
+        self, state_manager: Any, access: Access
+    ) -> tuple[EmbeddingVariable, Access]:
         if state_manager is None:
             arguments = self.table_arguments()
             if self.shared_name is None:
-                return table_in_scope(self.name, WEIGHTS, **arguments), insert
+                return table_in_scope(self.name, WEIGHTS, **arguments), access
             name = f"{self.shared_name}/{WEIGHTS}"
-            return table_of_all_scopes(self.name, name, **arguments), insert
+            return table_of_all_scopes(self.name, name, **arguments), access
         if not hasattr(state_manager, "table_of"):
             msg = (
                 f"Column {self.name!r} has a table that grows, for which this "
@@ -189,17 +188,17 @@ class DynamicEmbeddingColumn(DenseColumn):
             )
             raise TypeError(msg)
         table: EmbeddingVariable = state_manager.table_of(self)
-        return table, state_manager.insert
+        return table, state_manager.access
 
     def pooled(
-        self, table: EmbeddingVariable, inputs: Inputs, insert: bool | None
+        self, table: EmbeddingVariable, inputs: Inputs, access: Access
     ) -> tf.Tensor:
         """Looks up the ids of a batch, and pools them over their last axis.
 
         Args:
             table: The table.
             inputs: Features of a batch.
-            insert: As for `rows`.
+            access: How rows are looked up.
 
         Returns:
             `float32`, shape `(batch, dim)`, of sequences `(batch, time, dim)`.
@@ -217,7 +216,7 @@ class DynamicEmbeddingColumn(DenseColumn):
             bags = kept_of(bags, bags.weights > 0)
         bags = bags._replace(ids=table.variable.keys_of(bags.ids))
         rows = table.pooled(
-            bags, self.combiner, insert=insert, max_norm=self.max_norm
+            bags, self.combiner, max_norm=self.max_norm, **access._asdict()
         )
         rows = bags.restore(rows)
         return tf.ensure_shape(

@@ -17,6 +17,19 @@ class IdsAndWeights(NamedTuple):
     weight_tensor: tf.SparseTensor | None
 
 
+class Access(NamedTuple):
+    """How rows of tables are looked up.
+
+    Attributes:
+        insert: Whether absent ids are created: now, never, or (None) if and
+            when gradients are computed.
+        trained: Whether rows have gradients; without, no ids are created.
+    """
+
+    insert: bool | None = None
+    trained: bool = True
+
+
 class Inputs(Protocol):
     """Gives columns the features of a batch, each worked out once."""
 

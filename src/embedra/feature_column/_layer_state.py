@@ -11,6 +11,7 @@ from embedra.dynamic_embedding.embedding_variable import EmbeddingVariable
 from embedra.layers import TableOwner
 
 from ._embedding_column import DynamicEmbeddingColumn
+from ._inputs import Access
 
 
 class OwnedTable(TableOwner, keras.layers.Layer):
@@ -106,8 +107,7 @@ class StateOfLayer(tf.__internal__.feature_column.StateManager):
         tables: Tables by the name that columns have for them.
 
     Attributes:
-        insert: Whether absent ids are created; None for if and when gradients
-            are computed.
+        access: How rows are looked up.
     """
 
     def __init__(
@@ -119,16 +119,16 @@ class StateOfLayer(tf.__internal__.feature_column.StateManager):
         self._tables = tables
         self._variables: dict[tuple[str, str], Any] = {}
         self._resources: dict[tuple[str, str], Any] = {}
-        self.insert: bool | None = None
+        self.access = Access()
 
-    def creating(self, insert: bool | None) -> "StateOfLayer":
-        """Returns the same state, for a call that creates ids or does not.
+    def for_call(self, access: Access) -> "StateOfLayer":
+        """Returns the same state, for a call.
 
         Args:
-            insert: Whether it does.
+            access: How the call looks up rows.
         """
         state = copy.copy(self)
-        state.insert = insert
+        state.access = access
         return state
 
     def table_of(self, column: DynamicEmbeddingColumn) -> EmbeddingVariable:

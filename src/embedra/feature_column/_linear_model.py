@@ -10,7 +10,7 @@ from ._categorical import open_column
 from ._embedding_column import DynamicEmbeddingColumn
 from ._factories import as_dynamic
 from ._input_layer import as_list, without_ragged
-from ._inputs import NewInputs
+from ._inputs import Access, NewInputs
 from ._table_names import table_in_scope
 from ._tf_columns import is_categorical
 
@@ -93,7 +93,7 @@ def linear_model(
                 table = table_in_scope(
                     column.name, "weights", **rows.table_arguments()
                 )
-            parts.append(rows.pooled(table, inputs, None))
+            parts.append(rows.pooled(table, inputs, Access()))
             variables[column] = [table.trainable_variable.value]
         if not theirs:
             bias = _V1.get_variable(

@@ -12,7 +12,7 @@ from tensorflow.python.feature_column import (  # noqa: TID251
     feature_column_v2 as _v2,
 )
 
-from ._inputs import Inputs, NewInputs, OldInputs
+from ._inputs import Access, Inputs, NewInputs, OldInputs
 
 
 _Columns: Any = tf.__internal__.feature_column
@@ -83,15 +83,14 @@ class DenseColumn(
     _is_v2_column = True
 
     def rows(
-        self, inputs: Inputs, state_manager: Any, *, insert: bool | None
+        self, inputs: Inputs, state_manager: Any, access: Access
     ) -> tf.Tensor:
         """Returns a row for each example.
 
         Args:
             inputs: Features of a batch.
             state_manager: What has the column's table, or None.
-            insert: Whether absent ids are created; None for if and when
-                gradients are computed.
+            access: How rows are looked up.
 
         Returns:
             `float32`, shape `(batch, dim)`.
@@ -99,14 +98,14 @@ class DenseColumn(
         raise NotImplementedError
 
     def sequence(
-        self, inputs: Inputs, state_manager: Any, *, insert: bool | None
+        self, inputs: Inputs, state_manager: Any, access: Access
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns a row for each place of a sequence, and the lengths.
 
         Args:
             inputs: Features of a batch.
             state_manager: What has the column's table, or None.
-            insert: As for `rows`.
+            access: How rows are looked up.
 
         Returns:
             `float32`, shape `(batch, time, dim)`, and `int64`, shape
@@ -124,7 +123,7 @@ class DenseColumn(
             state_manager: What has the column's table, or None.
         """
         inputs = NewInputs(transformation_cache, state_manager)
-        return self.rows(inputs, state_manager, insert=None)
+        return self.rows(inputs, state_manager, Access())
 
     def get_sequence_dense_tensor(
         self, transformation_cache: Any, state_manager: Any
@@ -137,23 +136,23 @@ class DenseColumn(
         """
         inputs = NewInputs(transformation_cache, state_manager)
         return self.TensorSequenceLengthPair(
-            *self.sequence(inputs, state_manager, insert=None)
+            *self.sequence(inputs, state_manager, Access())
         )
 
     def _get_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
     ) -> Any:
         del weight_collections
-        insert = False if trainable is False else None
-        return self.rows(OldInputs(inputs), None, insert=insert)
+        access = Access(trained=trainable is not False)
+        return self.rows(OldInputs(inputs), None, access)
 
     def _get_sequence_dense_tensor(
         self, inputs: Any, weight_collections: Any = None, trainable: Any = None
     ) -> Any:
         del weight_collections
-        insert = False if trainable is False else None
+        access = Access(trained=trainable is not False)
         return self.TensorSequenceLengthPair(
-            *self.sequence(OldInputs(inputs), None, insert=insert)
+            *self.sequence(OldInputs(inputs), None, access)
         )
 
     def _transform_feature(self, inputs: Any) -> Any:

@@ -10,6 +10,7 @@ from embedra.dynamic_embedding._pooling import combine
 from embedra.dynamic_embedding._trainable import TrainableWrapper
 from embedra.dynamic_embedding._variable import Variable
 from embedra.lookup import Bags, RowReader
+from embedra.table import Table
 
 from ._admission import admission_of
 from ._eviction import expiry_of
@@ -73,13 +74,13 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
         self._track_trackable(self.variable, name="variable")
         if self._admission is not None:
             self._track_trackable(self._admission.candidates, "candidates")
-        self._reader = RowReader(
-            self.variable.tables[0],
-            self.trainable_variable,
-            "initializer"
-            if self._admission is None
-            else [default] * self.variable.dim,
-        )
+        absent: Any = "initializer"
+        if self._admission is not None:
+            absent = [default] * self.variable.dim
+        (table,) = self.variable.tables
+        unwatched: Any = _NoVariable(table)
+        self._reader = RowReader(table, self.trainable_variable, absent)
+        self._frozen_reader = RowReader(table, unwatched, absent)
 
     def __repr__(self) -> str:
         return (
@@ -140,6 +141,7 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
         ids: Any,
         *,
         insert: bool | None = None,
+        trained: bool = True,
         max_norm: float | None = None,
     ) -> tf.Tensor:
         """Looks up rows.
@@ -148,6 +150,7 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
             ids: Dense ids of any shape.
             insert: Whether absent ids are created: now, never, or (None) if
                 and when gradients are computed.
+            trained: Whether rows have gradients; without, no ids are created.
             max_norm: Longest L2 norm of a row that is returned, or None.
 
         Returns:
@@ -157,7 +160,8 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
             KeyDtypeError: If the ids are of a wrong dtype.
         """
         keys = self.variable.keys_of(ids)
-        return clip_rows(self._rows(keys, self._mode(insert)), max_norm)
+        reader, insert = self._access(insert, trained)
+        return clip_rows(self._rows(reader, keys, insert), max_norm)
 
     def pooled(
         self,
@@ -165,6 +169,7 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
         combiner: str,
         *,
         insert: bool | None = None,
+        trained: bool = True,
         max_norm: float | None = None,
     ) -> tf.Tensor:
         """Looks up rows, and makes one of each bag; of an empty one, zeros.
@@ -173,31 +178,62 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
             bags: Keys in bags, `int64`, as `variable.keys_of` gives them.
             combiner: "sum", "mean" or "sqrtn".
             insert: As for `rows`.
+            trained: As for `rows`.
             max_norm: Longest L2 norm of a row before it is combined, or None.
 
         Returns:
             `float32`, shape `(bags, dim)`.
         """
-        keys, insert = bags.ids, self._mode(insert)
+        keys = bags.ids
+        reader, insert = self._access(insert, trained)
         is_plain = self._admission is None or insert is False
         if max_norm is None and is_plain:
             keys = self._ready(keys, insert)
-            return self._reader.pooled(
+            return reader.pooled(
                 keys, bags.row_splits, bags.weights, insert, combiner
             )
-        rows = tf.cast(self._rows(keys, insert), tf.float32)
+        rows = tf.cast(self._rows(reader, keys, insert), tf.float32)
         return combine(clip_rows(rows, max_norm), bags, combiner)
 
-    def _rows(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
+    def _rows(
+        self, reader: RowReader, keys: tf.Tensor, insert: bool | None
+    ) -> tf.Tensor:
         if self._admission is None or insert is False:
-            return self._reader.rows(self._ready(keys, insert), insert)
+            return reader.rows(self._ready(keys, insert), insert)
         return self._admission.rows(keys, insert)
 
     def _ready(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
         return self.variable.tables[0].create_missing(keys) if insert else keys
 
-    def _mode(self, insert: bool | None) -> bool | None:
+    def _access(
+        self, insert: bool | None, trained: bool
+    ) -> tuple[RowReader, bool | None]:
+        """Returns what reads rows, and whether absent ids are created."""
         is_inference = get_model_mode() is ModelMode.INFERENCE
-        if not self.trainable or is_inference:
-            return False
-        return insert
+        if trained and self.trainable and not is_inference:
+            return self._reader, insert
+        return self._frozen_reader, False
+
+
+class _NoVariable:
+    """Is where a variable is that stands for rows, and gets no gradients.
+
+    Args:
+        table: The table.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @property
+    def value(self) -> "_NoVariable":
+        """What has the handle."""
+        return self
+
+    @property
+    def handle(self) -> Any:
+        """That of the table: something must be in its place."""
+        return self._table.resource_handle
+
+    def read_value(self) -> None:
+        """Tells tapes nothing."""
