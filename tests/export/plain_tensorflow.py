@@ -6,6 +6,7 @@ For each SavedModel it answers the request in `FOLDER.npz`, tensors by name, by
 the default signature, and writes the answer to `FOLDER.answer.npz`.
 """
 
+import importlib.util
 import sys
 
 import numpy as np
@@ -42,4 +43,4 @@ if __name__ == "__main__":
             f"{folder}.answer.npz",
             **{name: value.numpy() for name, value in answer.items()},
         )
-    assert "embedra" not in sys.modules
+    assert importlib.util.find_spec("embedra") is None
