@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,19 @@ from ._streams import Streams
 
 
 _FOREVER = np.iinfo(np.int64).max
+
+
+class _Lease:
+    """Held by all datasets that use the same streams.
+
+    TensorFlow may keep the functions of a dataset, and with them its streams,
+    for longer than the dataset. What the streams hold is given back when the
+    last of the datasets goes.
+    """
+
+    def __init__(self, streams: Streams) -> None:
+        self.streams = streams
+        weakref.finalize(self, streams.drop_all).atexit = False
 
 
 class RowDataset(tf.data.Dataset):
@@ -32,13 +46,13 @@ class RowDataset(tf.data.Dataset):
         source: Source,
         *,
         to_dense: bool = False,
-        streams: Streams | None = None,
+        lease: _Lease | None = None,
         epochs: int | None = 1,
         first: int = 0,
     ) -> None:
         self._source = source
         self._to_dense = to_dense
-        self._streams = streams or Streams(source)
+        self._lease = lease or _Lease(Streams(source))
         self._epochs = epochs
         self._first = first
         self._batches = self._make()
@@ -61,11 +75,11 @@ class RowDataset(tf.data.Dataset):
     @property
     def epoch(self) -> int:
         """The epoch that the next iteration begins with, from 0."""
-        return self._streams.next_epoch
+        return self._lease.streams.next_epoch
 
     @epoch.setter
     def epoch(self, epoch: int) -> None:
-        self._streams.next_epoch = epoch
+        self._lease.streams.next_epoch = epoch
 
     def skip(self, count: Any, name: str | None = None) -> tf.data.Dataset:
         """Leaves out the first batches; see `tf.data.Dataset.skip`."""
@@ -87,7 +101,7 @@ class RowDataset(tf.data.Dataset):
         return RowDataset(
             self._source,
             to_dense=self._to_dense,
-            streams=self._streams,
+            lease=self._lease,
             epochs=epochs,
             first=first,
         )
@@ -95,7 +109,7 @@ class RowDataset(tf.data.Dataset):
     def _make(self) -> tf.data.Dataset:
         options = self._source.options
         batches = self._source.batch_count
-        data = _begin(self._streams).flat_map(self._batches_of_epochs)
+        data = _begin(self._lease.streams).flat_map(self._batches_of_epochs)
         left = tf.data.UNKNOWN_CARDINALITY
         if batches is not None:
             left = tf.data.INFINITE_CARDINALITY
@@ -139,7 +153,7 @@ class RowDataset(tf.data.Dataset):
     def _read(
         self, token: tf.Tensor, epoch: tf.Tensor, first: Any, last: int
     ) -> tf.data.Dataset:
-        streams, source = self._streams, self._source
+        streams, source = self._lease.streams, self._source
         types = [tf.bool, *wire_types(source.columns)]
 
         @tf.autograph.experimental.do_not_convert

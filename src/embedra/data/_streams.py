@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing
-from threading import Lock
+from threading import RLock
 
 from ._channel import Channel, ClosedError
 from ._encode import Array
@@ -67,13 +66,12 @@ class Streams:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._lock = Lock()
+        # Entered again where datasets are collected in between.
+        self._lock = RLock()
         self._streams: OrderedDict[int, _Stream] = OrderedDict()
         self._closed = False
         self.next_epoch = 0
         close_at_exit(self)
-        # When all datasets of the source are gone.
-        weakref.finalize(self, _drop_all, self._streams).atexit = False
 
     def begin(self) -> tuple[int, int]:
         """A token for a new iterator, and the epoch it begins with."""
@@ -95,11 +93,16 @@ class Streams:
                 self._drop(token)
             return batch
 
+    def drop_all(self) -> None:
+        """Drops all streams; one that is wanted again begins anew."""
+        with self._lock:
+            while self._streams:
+                self._streams.popitem()[1].drop()
+
     def close(self) -> None:
         """Drops all streams; there will be no other."""
-        with self._lock:
-            self._closed = True
-            _drop_all(self._streams)
+        self._closed = True
+        self.drop_all()
 
     def _at(self, token: int, epoch: int, index: int) -> _Stream:
         with self._lock:
@@ -122,8 +125,3 @@ class Streams:
             stream = self._streams.pop(token, None)
         if stream is not None:
             stream.drop()
-
-
-def _drop_all(streams: OrderedDict[int, _Stream]) -> None:
-    while streams:
-        streams.popitem()[1].drop()
