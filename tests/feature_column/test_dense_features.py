@@ -223,6 +223,26 @@ def test_an_exported_model_needs_no_embedra(tmp_path):
     )
 
 
+def test_vocabularies_of_stock_columns_are_the_layers_own(tmp_path):
+    path = tmp_path / "towns.txt"
+    path.write_text("x\ny\n")
+    towns = fc.categorical_column_with_vocabulary_file("town", str(path))
+    layer = fc.DenseFeatures(
+        [
+            fc.indicator_column(towns),
+            fc.embedding_column(towns, 2, initializer=0.5, dynamic=True),
+        ]
+    )
+    town = {"town": keras.Input((1,), dtype="string", name="town")}
+    made = keras.Model(town, layer(town))
+    given = {"town": tf.constant([["y"], ["nowhere"]])}
+    expected = [[0.5, 0.5, 0.0, 1.0], [0.0] * 4]
+    np.testing.assert_array_equal(made(given), expected)
+    embedra.saved_model.export(made, str(tmp_path / "export"))
+    loaded = tf.saved_model.load(str(tmp_path / "export"))
+    np.testing.assert_array_equal(loaded.serve(given), expected)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -118,7 +118,9 @@ class StateOfLayer(tf.__internal__.feature_column.StateManager):
         self._layer = layer
         self._tables = tables
         self._variables: dict[tuple[str, str], Any] = {}
-        self._resources: dict[tuple[str, str], Any] = {}
+        # Owned by the layer, so that exports find them.
+        layer.vocabularies = tf.Module(name="vocabularies")
+        self._vocabularies = layer.vocabularies
         self.access = Access()
 
     def for_call(self, access: Access) -> "StateOfLayer":
@@ -190,7 +192,7 @@ class StateOfLayer(tf.__internal__.feature_column.StateManager):
             name: Name of the vocabulary.
             resource: The vocabulary.
         """
-        self._resources[feature_column.name, name] = resource
+        setattr(self._vocabularies, _joined(feature_column, name), resource)
         return resource
 
     def has_resource(self, feature_column: Any, name: str) -> bool:
@@ -200,7 +202,7 @@ class StateOfLayer(tf.__internal__.feature_column.StateManager):
             feature_column: The column.
             name: Name of the vocabulary.
         """
-        return (feature_column.name, name) in self._resources
+        return hasattr(self._vocabularies, _joined(feature_column, name))
 
     def get_resource(self, feature_column: Any, name: str) -> Any:
         """Returns a vocabulary of a stock column.
@@ -209,4 +211,8 @@ class StateOfLayer(tf.__internal__.feature_column.StateManager):
             feature_column: The column.
             name: Name of the vocabulary.
         """
-        return self._resources[feature_column.name, name]
+        return getattr(self._vocabularies, _joined(feature_column, name))
+
+
+def _joined(column: Any, name: str) -> str:
+    return f"{column.name}/{name}"
