@@ -7,6 +7,7 @@ import pkgutil
 import pytest
 
 import embedra.checkpoint
+import embedra.distribute
 import embedra.dynamic_embedding
 import embedra.keras
 import embedra.layers
@@ -17,6 +18,7 @@ import embedra.table
 
 _PACKAGES = (
     embedra.checkpoint,
+    embedra.distribute,
     embedra.dynamic_embedding,
     embedra.keras,
     embedra.layers,

@@ -140,6 +140,23 @@ def test_sparse_ids_of_three_dimensions():
     assert_allclose(rows[1, 2], np.zeros(DIM))
 
 
+def test_sparse_ids_of_unknown_rank_are_matrices():
+    layer = _layer(combiner="sum")
+    look_up = tf.function(
+        lambda ids, weights: layer(ids, weights=weights),
+        input_signature=[
+            tf.SparseTensorSpec(None, tf.int32),
+            tf.SparseTensorSpec(None, tf.float32),
+        ],
+    )
+    ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], [1, 2, 3], [3, 2])
+    weights = ids.with_values([1.0, 2.0, 3.0])
+    assert_allclose(look_up(ids, weights), layer(ids, weights=weights))
+    cube = tf.SparseTensor([[0, 0, 0]], [1], [1, 1, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not compatible"):
+        look_up(cube, cube.with_values([1.0]))
+
+
 def test_sparse_ids_out_of_order_are_refused():
     ids = tf.SparseTensor([[1, 0], [0, 0]], [1, 2], [2, 1])
     with pytest.raises(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from embedra import table as table_lib
+from embedra.lookup import with_rank
 
 from ._saved import check_same_name
 
@@ -53,7 +54,9 @@ class TableOwner(_Layer):
         Raises:
             KeyDtypeError: If ids are floats, also symbolic ones.
         """
-        inputs = table_lib.to_tensor(inputs, self.owner)
+        inputs = with_rank(table_lib.to_tensor(inputs, self.owner))
+        args = tuple(with_rank(arg) for arg in args)
+        kwargs = {name: with_rank(arg) for name, arg in kwargs.items()}
         key_dtype = self.table_group.first.key_dtype
         table_lib.check_ids(key_dtype, inputs, self.owner)
         return super().__call__(inputs, *args, **kwargs)

@@ -5,6 +5,7 @@ from ._bags import (
     kept_of as kept_of,
     padding_mask as padding_mask,
     to_bags as to_bags,
+    with_rank as with_rank,
     without_padding as without_padding,
 )
 from ._combine import combine as combine

@@ -154,11 +154,8 @@ def _ragged_bags(ids: tf.RaggedTensor, weights: Any, owner: str) -> Bags:
 
 
 def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
-    rank = ids.shape.rank
-    if rank is None:
-        msg = f"{owner} needs sparse ids of known rank."
-        raise ValueError(msg)
-    outer = max(rank - 1, 1)
+    ids = with_rank(ids)
+    outer = max(ids.shape.rank - 1, 1)
     outer_shape = ids.dense_shape[:outer]
     # Row-major number of each id's bag.
     strides = tf.math.cumprod(outer_shape, exclusive=True, reverse=True)
@@ -187,6 +184,23 @@ def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
         return restored
 
     return Bags(ids.values, splits, flat_weights, restore)
+
+
+def with_rank(value: Any) -> Any:
+    """Takes sparse tensors of unknown rank for matrices, as TensorFlow does.
+
+    `tf.compat.v1.sparse_placeholder` without a shape gives such ones.
+
+    Args:
+        value: A sparse tensor; other values are returned as they are.
+
+    Returns:
+        The same, of known rank; one that is no matrix fails when it is read.
+    """
+    if not isinstance(value, tf.SparseTensor) or value.shape.rank is not None:
+        return value
+    shape = tf.ensure_shape(value.dense_shape, (2,))
+    return tf.SparseTensor(value.indices, value.values, shape)
 
 
 def _no_weights() -> tf.Tensor:
