@@ -24,6 +24,7 @@ from suite import (
     machine,
     memory_case,
     names_case,
+    parquet_case,
     pooling_case,
     report,
     step_case,
@@ -43,6 +44,7 @@ CASES: dict[str, Callable[[Context], Outcome]] = {
     "growth": growth_case.run,
     "names": names_case.run,
     "export": export_case.run,
+    "parquet": parquet_case.run,
 }
 
 
