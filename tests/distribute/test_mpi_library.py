@@ -71,6 +71,25 @@ def test_mpi_starts_without_a_launcher():
 
 
 @needs_mpi
+def test_programs_of_tf1_start_and_end_it_too():
+    result = run("""
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+from embedra.distribute import communicator
+comm = communicator("mpi")
+x = tf.placeholder(tf.float32, [2])
+total = comm.all_reduce(x * 2.0)
+(gradient,) = tf.gradients(total, x)
+done = comm.barrier()
+with tf.Session() as session:
+    print(session.run([total, gradient, done], {x: [1.0, 2.0]}))
+""")
+    assert result.returncode == 0, result.stderr
+    assert "[2., 4.]" in result.stdout
+    assert "[2., 2.]" in result.stdout
+
+
+@needs_mpi
 def test_mpi4py_may_have_started_mpi():
     result = run("from mpi4py import MPI" + CODE + "print(MPI.COMM_WORLD.size)")
     assert result.stdout == "[1.0, 2.0]\n1\n", result.stderr

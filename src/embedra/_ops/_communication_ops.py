@@ -5,8 +5,8 @@ and a label that names them in messages.
 """
 
 import functools
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -51,12 +51,14 @@ def mpi_start(library: str, *, warn_after: float, timeout: float) -> MpiPlace:
     Returns:
         The place of this process.
     """
-    place, version = native_ops.embedra_mpi_start(
-        library=library, warn_after=warn_after, timeout=timeout
+    place, version = _run_now(
+        lambda: native_ops.embedra_mpi_start(
+            library=library, warn_after=warn_after, timeout=timeout
+        )
     )
-    rank, size, local_rank, local_size = place.numpy().tolist()
+    rank, size, local_rank, local_size = place.tolist()
     _started.append(
-        MpiPlace(rank, size, local_rank, local_size, version.numpy().decode())
+        MpiPlace(rank, size, local_rank, local_size, version.decode())
     )
     return mpi_place()
 
@@ -75,7 +77,7 @@ def mpi_place() -> MpiPlace:
 
 def mpi_end() -> None:
     """Ends MPI, once all ranks do."""
-    native_ops.embedra_mpi_end()
+    _run_now(native_ops.embedra_mpi_end)
 
 
 def mpi_abort(code: int) -> None:
@@ -84,7 +86,24 @@ def mpi_abort(code: int) -> None:
     Args:
         code: Their exit status.
     """
-    native_ops.embedra_mpi_abort(code=code)
+    _run_now(lambda: native_ops.embedra_mpi_abort(code=code))
+
+
+def _run_now(make: Callable[[], Any]) -> Any:
+    """Runs an op at once, also where a graph is built.
+
+    Args:
+        make: Makes the op; is given nothing.
+
+    Returns:
+        The op's outputs, as NumPy arrays and bytes; None if it has none.
+    """
+    with tf.init_scope():
+        if tf.executing_eagerly():
+            made = make()
+            return made and [output.numpy() for output in made]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        return session.run(make())
 
 
 def mpi_communicator() -> Tensor:

@@ -2,5 +2,10 @@
 
 from ._communicator import Communicator as Communicator
 from ._current import communicator as communicator
+from ._gradients import reduce_gradients as reduce_gradients
 from ._mpi import MpiCommunicator as MpiCommunicator
+from ._sharded_lookup import (
+    batch_share as batch_share,
+    sharded_rows as sharded_rows,
+)
 from ._single import SingleCommunicator as SingleCommunicator

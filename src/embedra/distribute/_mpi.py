@@ -44,15 +44,14 @@ class MpiCommunicator(Communicator):
         warn_after: float = 60.0,
         timeout: float = 0.0,
     ) -> None:
-        with tf.init_scope():
-            try:
-                place = _ops.mpi_start(
-                    library or find_mpi_library(),
-                    warn_after=warn_after,
-                    timeout=timeout,
-                )
-            except tf.errors.FailedPreconditionError as error:
-                raise RuntimeError(error.message) from None
+        try:
+            place = _ops.mpi_start(
+                library or find_mpi_library(),
+                warn_after=warn_after,
+                timeout=timeout,
+            )
+        except tf.errors.FailedPreconditionError as error:
+            raise RuntimeError(error.message) from None
         self.rank, self.size = place.rank, place.size
         self.local_rank, self.local_size = place.local_rank, place.local_size
         self.version = place.version
@@ -113,8 +112,10 @@ def _end(rank: int, process: int) -> None:
     """
     if os.getpid() != process:
         return
-    # Python keeps here the exception that ends a program.
-    if getattr(sys, "last_value", None) is not None:
+    # Python keeps here the exception that ends a program; and, where commands
+    # are typed in, the latest.
+    failed = getattr(sys, "last_value", None) is not None
+    if failed and not hasattr(sys, "ps1"):
         print(
             f"embedra: rank {rank} ended with the exception above; the job is "
             "aborted.",

@@ -1,0 +1,76 @@
+"""reduce_gradients: dense gradients of all ranks as one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from embedra._typing import Tensor
+
+from ._communicator import BUCKET_BYTES, Communicator
+
+
+def reduce_gradients(
+    communicator: Communicator,
+    gradients: Sequence[Any],
+    *,
+    share: Any = None,
+    bucket_bytes: int = BUCKET_BYTES,
+) -> list[Any]:
+    """Turns gradients of each rank's examples into those of all examples.
+
+    It is for weights that all ranks hold, not for tables that are split over
+    them: `sharded_rows` does that.
+
+    Args:
+        communicator: Of the ranks.
+        gradients: Tensors, `tf.IndexedSlices` or None; None on all ranks or on
+            none.
+        share: This rank's part of all examples, see `batch_share`; None for
+            1 / size. Gradients are multiplied by it and added up.
+        bucket_bytes: See `Communicator.all_reduce`.
+
+    Returns:
+        The gradients, dense ones the same bits on all ranks. Slices hold the
+        rows of all ranks.
+
+    Example:
+        >>> from embedra.distribute import communicator
+        >>> gradients = [tf.constant([1.0, 2.0]), None]
+        >>> reduce_gradients(communicator(), gradients)[0].numpy().tolist()
+        [1.0, 2.0]
+    """
+    share = 1.0 / communicator.size if share is None else share
+    reduced: list[Any] = [None] * len(gradients)
+    dense = []
+    for place, gradient in enumerate(gradients):
+        if isinstance(gradient, tf.IndexedSlices):
+            reduced[place] = _gathered(communicator, gradient, share)
+        elif gradient is not None:
+            dense.append(place)
+    if dense:
+        totals = communicator.all_reduce(
+            [_scaled(gradients[place], share) for place in dense],
+            bucket_bytes=bucket_bytes,
+            label="gradients",
+        )
+        for place, total in zip(dense, totals, strict=True):
+            reduced[place] = total
+    return reduced
+
+
+def _gathered(
+    communicator: Communicator, slices: tf.IndexedSlices, share: Any
+) -> tf.IndexedSlices:
+    values, _ = communicator.all_gather_v(
+        _scaled(slices.values, share), label="rows of gradients"
+    )
+    indices, _ = communicator.all_gather_v(
+        slices.indices, label="indices of gradients"
+    )
+    return tf.IndexedSlices(values, indices, slices.dense_shape)
+
+
+def _scaled(gradient: Tensor, share: Any) -> Tensor:
+    gradient = tf.convert_to_tensor(gradient)
+    return gradient * tf.cast(share, gradient.dtype)
