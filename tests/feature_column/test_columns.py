@@ -197,6 +197,22 @@ def test_sequences_have_a_row_for_each_place():
     )
 
 
+def test_sequences_of_a_vocabulary_may_be_in_tables():
+    towns = fc.sequence_categorical_column_with_identity("town", 10)
+    column = fc.embedding_column(towns, 2, initializer=0.5, dynamic=True)
+    ages = fc.sequence_numeric_column("ages")
+    features = {
+        "town": tf.sparse.from_dense([[1, 2], [3, 0]]),
+        "ages": tf.sparse.from_dense([[33.0, 0.0], [44.0, 55.0]]),
+    }
+    rows, lengths = fc.sequence_input_layer(features, [column, ages])
+    assert rows.shape == (2, 2, 3)
+    assert lengths.numpy().tolist() == [2, 2]
+    stock = fc.embedding_column(towns, 2, initializer=v1.ones_initializer())
+    with pytest.raises(ValueError, match="dynamic=True"):
+        fc.sequence_input_layer(features, [stock])
+
+
 def test_columns_of_sequences_and_of_ids_are_told_apart():
     visited = fc.sequence_categorical_column_with_embedding("user", tf.int64)
     with pytest.raises(ValueError, match="is of sequences. Use sequence_input"):

@@ -229,6 +229,23 @@ def test_another_graph_of_another_order_restores_the_same_tables(tmp_path):
     assert word.any()
 
 
+def test_features_may_have_any_name():
+    key = "user: größe/1"
+    ids = fc.categorical_column_with_embedding(key, tf.int64)
+    column = fc.embedding_column(ids, 2, initializer=0.5)
+
+    def make():
+        given = {key: tf.constant([7])}
+        return (
+            fc.input_layer(given, [column]),
+            fc.linear_model(given, [ids]),
+        )
+
+    before, after = train(make, 1)
+    np.testing.assert_array_equal(before[0], [[0.5, 0.5]])
+    assert not np.array_equal(before[0], after[0])
+
+
 @pytest.mark.parametrize("reuse", [True, v1.AUTO_REUSE])
 def test_a_reused_scope_has_the_same_tables(reuse):
     def make():

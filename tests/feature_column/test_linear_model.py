@@ -56,6 +56,11 @@ def test_variables_of_columns_are_handed_out():
     assert {"bias", user(), fc.numeric_column("age")} == set(variables)
 
 
+def test_two_columns_of_one_name_are_refused():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="'user'"):
+        fc.linear_model(features(), [user(), user()])
+
+
 def test_weighted_ids_count_by_their_weight():
     column = fc.weighted_categorical_column(
         fc.categorical_column_with_embedding("word"), "w"

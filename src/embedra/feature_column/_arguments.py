@@ -83,6 +83,27 @@ def check_categorical(column: Any) -> None:
     raise TypeError(msg)
 
 
+def check_names(columns: Sequence[Any], owner: str) -> None:
+    """Raises ValueError if there are no columns, or two have one name.
+
+    Args:
+        columns: The columns.
+        owner: What they were given to.
+    """
+    if not columns:
+        msg = f"{owner} needs feature columns. Received: none."
+        raise ValueError(msg)
+    names: set[str] = set()
+    for column in columns:
+        if column.name in names:
+            msg = (
+                f"{owner} was given two columns named {column.name!r}. Leave "
+                "one out, or give its feature another name."
+            )
+            raise ValueError(msg)
+        names.add(column.name)
+
+
 def check_no_checkpoint(
     column: Any, path: str | None, tensor: str | None
 ) -> None:

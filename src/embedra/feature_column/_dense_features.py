@@ -6,11 +6,12 @@ from typing import Any, Self
 import keras
 import tensorflow as tf
 
+from ._arguments import check_names
 from ._categorical import OpenCategoricalColumn
 from ._embedding_column import DynamicEmbeddingColumn
 from ._factories import as_dynamic
 from ._input_layer import as_list, without_ragged
-from ._inputs import Access
+from ._inputs import Access, transformation_cache
 from ._layer_state import StateOfLayer, TableOfColumns
 
 
@@ -129,7 +130,7 @@ class DenseFeatures(keras.layers.Layer):
         """
         insert = None if training is None else bool(training)
         state = self._state.for_call(Access(insert, trained=self.trainable))
-        cache = _Columns.FeatureTransformationCache(without_ragged(features))
+        cache = transformation_cache(without_ragged(features))
         tensors = []
         for column in self._columns:
             tensor = column.get_dense_tensor(cache, state)
@@ -194,24 +195,16 @@ class DenseFeatures(keras.layers.Layer):
 
 
 def _check_columns(columns: list[Any], name: str) -> None:
-    if not columns:
-        msg = f"Layer {name!r} needs feature columns. Received: none."
-        raise ValueError(msg)
-    names: set[str] = set()
+    owner = f"Layer {name!r}"
+    check_names(columns, owner)
     for column in columns:
-        if not isinstance(column, _Columns.DenseColumn):
-            msg = (
-                f"Layer {name!r} needs dense columns; put columns of ids into "
-                f"embedding_column or indicator_column. Received: {column!r}."
-            )
-            raise ValueError(msg)
-        if column.name in names:
-            msg = (
-                f"Layer {name!r} was given two columns named {column.name!r}. "
-                "Leave one out, or give its feature another name."
-            )
-            raise ValueError(msg)
-        names.add(column.name)
+        if isinstance(column, _Columns.DenseColumn):
+            continue
+        msg = (
+            f"{owner} needs dense columns; put columns of ids into "
+            f"embedding_column or indicator_column. Received: {column!r}."
+        )
+        raise ValueError(msg)
 
 
 def _is_symbolic_or_tensor(value: Any) -> bool:

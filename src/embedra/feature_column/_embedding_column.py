@@ -126,7 +126,7 @@ class DynamicEmbeddingColumn(DenseColumn):
 
         Args:
             inputs: Features of a batch.
-            state_manager: A `TablesOfLayer`, or None for tables by name.
+            state_manager: A `StateOfLayer`, or None for tables by name.
             access: How rows are looked up; a layer's state knows better.
 
         Returns:
@@ -261,7 +261,7 @@ class DynamicEmbeddingColumn(DenseColumn):
 
 
 def _key_dtype(dtype: tf.DType) -> tf.DType:
-    # Tables of one width take ids of all.
+    # A table of int64 takes integers of all widths.
     return tf.string if dtype == tf.string else tf.int64
 
 

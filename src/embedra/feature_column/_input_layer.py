@@ -5,9 +5,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from ._arguments import check_names
 from ._factories import as_dynamic
-from ._table_names import used_tables
-from ._tf_columns import is_column
+from ._inputs import transformation_cache
+from ._table_names import scope_part, used_tables
+from ._tf_columns import is_column, is_stock_embedding
 
 
 _V1: Any = tf.compat.v1.feature_column
@@ -130,21 +132,32 @@ def sequence_input_layer(
         (TensorShape([2, 2, 8]), [2, 1])
     """
     columns = [as_dynamic(column) for column in as_list(feature_columns)]
-    cache = tf.__internal__.feature_column.FeatureTransformationCache(
-        without_ragged(features)
-    )
+    check_names(columns, "sequence_input_layer")
+    cache = transformation_cache(without_ragged(features))
     rows, lengths = [], []
     with tf.compat.v1.variable_scope(None, default_name="sequence_input_layer"):
         for column in sorted(columns, key=lambda column: column.name):
-            if not hasattr(column, "get_sequence_dense_tensor"):
-                msg = f"Column {column!r} is not of sequences."
-                raise ValueError(msg)
-            with tf.compat.v1.variable_scope(None, default_name=column.name):
+            _check_sequence(column)
+            scope = scope_part(column.name)
+            with tf.compat.v1.variable_scope(None, default_name=scope):
                 pair = column.get_sequence_dense_tensor(cache, None)
             rows.append(pair.dense_tensor)
             lengths.append(pair.sequence_length)
     longest = tf.reduce_max(tf.stack(lengths), axis=0)
     return tf.concat(rows, axis=-1), longest
+
+
+def _check_sequence(column: Any) -> None:
+    if not hasattr(column, "get_sequence_dense_tensor"):
+        msg = f"Column {column!r} is not of sequences."
+        raise ValueError(msg)
+    if is_stock_embedding(column):
+        msg = (
+            f"The dense weights of column {column.name!r} have no place in "
+            "sequence_input_layer. Make the column with "
+            "embedding_column(..., dynamic=True)."
+        )
+        raise ValueError(msg)
 
 
 def make_parse_example_spec(feature_columns: Any) -> dict[str, Any]:

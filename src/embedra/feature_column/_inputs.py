@@ -1,5 +1,6 @@
 """Features of a batch, as functions of either TensorFlow hand them on."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -79,6 +80,16 @@ class NewInputs:
         return IdsAndWeights(
             *column.get_sparse_tensors(self._cache, self._state_manager)
         )
+
+
+def transformation_cache(features: Mapping[str, Any]) -> Any:
+    """Returns what works out each feature, and each column, once.
+
+    Args:
+        features: Dense and sparse features by name.
+    """
+    columns: Any = tf.__internal__.feature_column
+    return columns.FeatureTransformationCache(features)
 
 
 class OldInputs:

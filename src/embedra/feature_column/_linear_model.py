@@ -1,17 +1,20 @@
 """linear_model: a weight for each id, under TensorFlow's name."""
 
+import functools
+import operator
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from ._arguments import check_names
 from ._categorical import open_column
 from ._embedding_column import DynamicEmbeddingColumn
 from ._factories import as_dynamic
 from ._input_layer import as_list, without_ragged
-from ._inputs import Access, NewInputs
-from ._table_names import table_in_scope
+from ._inputs import Access, Inputs, NewInputs, transformation_cache
+from ._table_names import scope_part, table_in_scope
 from ._tf_columns import is_categorical
 
 
@@ -59,8 +62,9 @@ def linear_model(
         TensorShape([2, 1])
     """
     columns = [as_dynamic(column) for column in as_list(feature_columns)]
-    is_ours = [is_categorical(c) and bool(open_column(c)) for c in columns]
-    theirs = [c for c, ours in zip(columns, is_ours, strict=True) if not ours]
+    check_names(columns, "linear_model")
+    ours = [c for c in columns if is_categorical(c) and open_column(c)]
+    theirs = [c for c in columns if c not in ours]
     variables: dict[Any, Any] = {}
     features = without_ragged(features)
     parts = []
@@ -76,42 +80,47 @@ def linear_model(
                 cols_to_vars=variables,
             )
         )
-    cache = tf.__internal__.feature_column.FeatureTransformationCache(features)
-    inputs = NewInputs(cache, None)
+    inputs = NewInputs(transformation_cache(features), None)
     with _V1.variable_scope(None, default_name="linear_model"):
-        for column in (
-            c for c, ours in zip(columns, is_ours, strict=True) if ours
-        ):
-            rows = DynamicEmbeddingColumn(
+        for column in ours:
+            weights = DynamicEmbeddingColumn(
                 column,
                 units,
                 combiner=sparse_combiner,
                 initializer=0.0,
                 trainable=trainable,
             )
-            with _V1.variable_scope(None, default_name=column.name):
-                table = table_in_scope(
-                    column.name, "weights", **rows.table_arguments()
-                )
-            parts.append(rows.pooled(table, inputs, Access()))
-            variables[column] = [table.trainable_variable.value]
+            part, variables[column] = _of_table(weights, inputs)
+            parts.append(part)
         if not theirs:
-            bias = _V1.get_variable(
-                "bias_weights",
-                shape=(units,),
-                initializer=_V1.zeros_initializer(),
-                trainable=trainable,
-                collections=weight_collections,
-            )
+            bias = _bias(units, trainable, weight_collections)
             variables["bias"] = [bias]
             parts.append(bias)
     if cols_to_vars is not None:
         cols_to_vars.update(variables)
     # One after another, as a bias is of another shape.
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+    return functools.reduce(operator.add, parts)
+
+
+def _of_table(
+    weights: DynamicEmbeddingColumn, inputs: Inputs
+) -> tuple[tf.Tensor, list[Any]]:
+    """Returns the sum of the weights of ids, and what stands for them."""
+    name = weights.categorical_column.name
+    with _V1.variable_scope(None, default_name=scope_part(name)):
+        table = table_in_scope(name, "weights", **weights.table_arguments())
+    total = weights.pooled(table, inputs, Access())
+    return total, [table.trainable_variable.value]
+
+
+def _bias(units: int, trainable: bool, collections: Any) -> tf.Variable:
+    return _V1.get_variable(
+        "bias_weights",
+        shape=(units,),
+        initializer=_V1.zeros_initializer(),
+        trainable=trainable,
+        collections=collections,
+    )
 
 
 def _of_tensorflow(*args: Any, **kwargs: Any) -> tf.Tensor:

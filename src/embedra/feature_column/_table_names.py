@@ -35,6 +35,15 @@ def used_tables() -> Iterator[dict[str, EmbeddingVariable]]:
         _USED.reset(token)
 
 
+def scope_part(column: str) -> str:
+    """Returns the name of a column's variable scope.
+
+    Args:
+        column: Name of the column, of which scopes do not take all letters.
+    """
+    return re.sub(r"[^A-Za-z0-9_.\\/-]", "_", column)
+
+
 def table_in_scope(
     column: str, weights: str, **arguments: Any
 ) -> EmbeddingVariable:
@@ -55,7 +64,8 @@ def table_in_scope(
         ValueError: If the scope is reused, and arguments are others.
     """
     scope = tf.compat.v1.get_variable_scope()
-    outer = re.sub(rf"/{re.escape(column)}(_\d+)?$", "", scope.name)
+    inner = re.escape(scope_part(column))
+    outer = re.sub(rf"/{inner}(_\d+)?$", "", scope.name)
     base = re.sub(r"_\d+$", "", outer)
     name = _name_in_graph(
         base, f"{column}/{weights}", is_reused=bool(scope.reuse)

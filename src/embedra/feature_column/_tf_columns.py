@@ -13,6 +13,7 @@ from tensorflow.python.feature_column import (  # noqa: TID251
 )
 
 from ._inputs import Access, Inputs, NewInputs, OldInputs
+from ._table_names import scope_part
 
 
 _Columns: Any = tf.__internal__.feature_column
@@ -161,6 +162,10 @@ class DenseColumn(
     @property
     def _parse_example_spec(self) -> Any:
         return self.parse_example_spec
+
+    @property
+    def _var_scope_name(self) -> str:
+        return scope_part(self.name)
 
     @property
     def _variable_shape(self) -> tf.TensorShape:
