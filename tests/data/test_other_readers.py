@@ -6,14 +6,17 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.orc
 import pytest
 import tensorflow as tf
 
 from embedra.data import (
     DataError,
+    Dataset,
     Field,
     read_arrow,
     read_csv,
+    read_orc,
     read_table,
     read_tfrecord,
 )
@@ -83,6 +86,20 @@ def test_arrow_files(tmp_path):
     (tmp_path / "bad.feather").write_bytes(b"not Arrow")
     with pytest.raises(DataError, match=r"bad\.feather: not an Arrow IPC"):
         read_arrow(tmp_path / "bad.feather")
+
+
+def test_orc_files(tmp_path):
+    table = pa.table({"x": np.arange(10), "s": [f"s{i}" for i in range(10)]})
+    pa.orc.write_table(table, tmp_path / "a.orc")
+    data = read_orc(tmp_path / "a.orc", 3)
+    assert rows(data) == list(range(10))
+    assert rows(data, "s")[9] == b"s9"
+    assert int(data.cardinality()) == 4
+    late = Dataset.from_orc(tmp_path / "a.orc", ["x"]).batch(5)
+    assert [len(batch["x"]) for batch in late] == [5, 5]
+    (tmp_path / "bad.orc").write_bytes(b"not ORC")
+    with pytest.raises(DataError, match=r"bad\.orc: not an ORC file"):
+        read_orc(tmp_path / "bad.orc")
 
 
 def test_tables_in_memory():

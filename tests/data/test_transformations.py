@@ -3,6 +3,7 @@
 import doctest
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import tensorflow as tf
 
@@ -11,6 +12,7 @@ from embedra.data import (
     DataFrame,
     Dataset,
     Field,
+    ParquetDataset,
     bucket,
     cross,
     deduplicate,
@@ -68,6 +70,18 @@ def test_deduplicated_blocks_are_expanded():
     assert batch["item"].numpy().tolist() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="1 index columns, 0 lists"):
         deduplicate(["user_at"], [])
+
+
+def test_schema_tells_what_was_left_open(write):
+    path = write(x=[1], l=[[1.5]], p=pa.array([[1, 2]], pa.list_(pa.int8(), 2)))
+    assert ParquetDataset.read_schema(path) == [
+        Field("x", "int64", ragged_rank=0),
+        Field("l", "float64", ragged_rank=1),
+        Field("p", "int8", shape=[2]),
+    ]
+    fields = ParquetDataset.read_schema(path, ["p"])
+    data = ParquetDataset(path, 1, fields)
+    assert next(iter(data))["p"].numpy().tolist() == [[1, 2]]
 
 
 def test_names_of_hybridbackend(write):

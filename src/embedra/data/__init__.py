@@ -37,6 +37,7 @@ from ._names import (
 from ._other_readers import (
     read_arrow as read_arrow,
     read_csv as read_csv,
+    read_orc as read_orc,
     read_table as read_table,
 )
 from ._parquet_dataset import ParquetDataset as ParquetDataset

@@ -9,14 +9,27 @@ import tensorflow as tf
 
 from ._field import Field
 from ._files import Names
+from ._other_readers import read_orc
 from ._parquet_dataset import ParquetDataset
 from ._row_dataset import RowDataset
 
 
 class UnbatchedRows:
-    """Rows of Parquet files before it is said how to batch them."""
+    """Rows of files before it is said how to batch them.
 
-    def __init__(self, filenames: Names, **options: Any) -> None:
+    Args:
+        reader: Reads them.
+        filenames: Their names.
+        **options: For the reader.
+    """
+
+    def __init__(
+        self,
+        reader: Callable[..., RowDataset],
+        filenames: Names,
+        **options: Any,
+    ) -> None:
+        self._reader = reader
         self._filenames = filenames
         self._options = options
 
@@ -29,7 +42,7 @@ class UnbatchedRows:
             batch_size: Rows of a batch.
             drop_remainder: Whether to leave out a last, smaller batch.
         """
-        return ParquetDataset(
+        return self._reader(
             self._filenames,
             batch_size,
             drop_remainder=drop_remainder,
@@ -51,7 +64,7 @@ class UnbatchedRows:
             buffer_size: Rows that are shuffled together; default 65,536.
             seed: Seed of the order; default 0.
         """
-        return ParquetDataset(
+        return self._reader(
             self._filenames,
             batch_size,
             drop_remainder=drop_remainder,
@@ -90,6 +103,39 @@ class Dataset:
         """
         del num_parallel_parser_calls
         return UnbatchedRows(
+            ParquetDataset,
+            filenames,
+            fields=fields,
+            partition_count=partition_count,
+            partition_index=partition_index,
+            on_error="skip" if skip_corrupted_data else "raise",
+            to_dense=to_dense,
+            num_parallel_reads=num_parallel_reads,
+        )
+
+    @staticmethod
+    def from_orc(
+        filenames: Names,
+        fields: Sequence[Field | str] | None = None,
+        partition_count: int = 1,
+        partition_index: int = 0,
+        skip_corrupted_data: bool = False,
+        to_dense: bool = False,
+        num_parallel_reads: int | None = None,
+    ) -> UnbatchedRows:
+        """Rows of ORC files, to call `batch` or `shuffle_batch` on.
+
+        Args:
+            filenames: As for `ParquetDataset`.
+            fields: Names or `Field`s to read; default: all columns.
+            partition_count: Number of ranks that share the rows.
+            partition_index: This rank, from 0.
+            skip_corrupted_data: Leaves out and counts what cannot be read.
+            to_dense: Whether to pad ragged columns.
+            num_parallel_reads: Stripes read at the same time.
+        """
+        return UnbatchedRows(
+            read_orc,
             filenames,
             fields=fields,
             partition_count=partition_count,

@@ -20,6 +20,7 @@ from ._field import Field
 from ._files import Names, SourceFile, find_files
 from ._load_report import LoadReport
 from ._make_source import make_options, make_source, open_files
+from ._orc_container import OrcContainer
 from ._plan import Share
 from ._row_dataset import RowDataset
 from ._source import OnError
@@ -108,6 +109,31 @@ def read_arrow(
     files = find_files(filenames, filesystem)
     report = LoadReport()
     return _of_files(files, ArrowContainer, batch_size, fields, report, options)
+
+
+def read_orc(
+    filenames: Names,
+    batch_size: int = 1,
+    fields: Sequence[Field | str] | None = None,
+    *,
+    filesystem: Any = None,
+    **options: Unpack[ReadOptions],
+) -> RowDataset:
+    """Batches of rows of ORC files.
+
+    Args:
+        filenames: As for `ParquetDataset`.
+        batch_size: Rows of a batch.
+        fields: Names or `Field`s to read; default: all columns.
+        filesystem: A `pyarrow.fs` or fsspec file system of the names.
+        **options: As for `ParquetDataset`.
+
+    Raises:
+        DataError: If files or columns are missing or do not fit together.
+    """
+    files = find_files(filenames, filesystem)
+    report = LoadReport()
+    return _of_files(files, OrcContainer, batch_size, fields, report, options)
 
 
 def read_table(

@@ -12,6 +12,7 @@ from ._load_report import LoadReport
 from ._make_source import make_options, make_source, open_files
 from ._plan import Share
 from ._row_dataset import RowDataset
+from ._schema import resolve
 from ._source import OnError
 
 
@@ -84,3 +85,26 @@ class ParquetDataset(RowDataset):
         containers = open_files(files, ParquetContainer, on_error, report)
         source = make_source(containers, fields, share, options, report)
         super().__init__(source, to_dense=to_dense)
+
+    @staticmethod
+    def read_schema(
+        filename: Names,
+        fields: Sequence[Field | str] | None = None,
+        filesystem: Any = None,
+    ) -> list[Field]:
+        """What there is to read in files, with nothing left open.
+
+        Args:
+            filename: As `filenames` of the dataset.
+            fields: Names or `Field`s to tell of; default: all columns.
+            filesystem: As for the dataset.
+
+        Returns:
+            Fields with a dtype each, and a `ragged_rank` or a `shape`.
+
+        Raises:
+            DataError: If files or columns are missing or do not fit together.
+        """
+        files = find_files(filename, filesystem)
+        containers = open_files(files, ParquetContainer, "raise", LoadReport())
+        return [column.settled() for column in resolve(containers, fields)]

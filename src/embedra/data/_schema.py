@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -71,6 +71,16 @@ class Column:
     def dtype(self) -> tf.DType:
         """Type of the tensor."""
         return tensor_dtype(self.value)
+
+    def settled(self) -> Field:
+        """The field, with what was left open filled in."""
+        rank = None if self.shape else self.levels
+        return replace(
+            self.field,
+            dtype=self.dtype,
+            ragged_rank=rank,
+            shape=self.shape or None,
+        )
 
     @property
     def mask_name(self) -> str:

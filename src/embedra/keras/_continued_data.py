@@ -5,8 +5,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from embedra.data import RowDataset, set_epoch
-
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +38,9 @@ def continued(data: Any, steps_per_epoch: int | None, epoch: int) -> Continued:
     Returns:
         The data.
     """
+    # Not needed, and not light, where `fit` does not go on.
+    from embedra.data import RowDataset, set_epoch
+
     if isinstance(data, tf.data.Dataset):
         # Rows that are shuffled have another order in each pass.
         set_epoch(data, _pass_over_data(data, steps_per_epoch, epoch))
