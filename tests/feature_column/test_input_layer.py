@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 import embedra
-from embedra import feature_column as fc
+from embedra import dynamic_embedding as de, feature_column as fc
 from embedra.dynamic_embedding import embedding_variable
 
 from .batches import evaluate, features, train, user_column, v1, word_column
@@ -244,6 +244,22 @@ def test_features_may_have_any_name():
     before, after = train(make, 1)
     np.testing.assert_array_equal(before[0], [[0.5, 0.5]])
     assert not np.array_equal(before[0], after[0])
+
+
+def test_c06_another_model_starts_warm_with_the_columns_it_has(tmp_path):
+    def make(*columns):
+        return lambda: tuple(fc.input_layer(features(), [c]) for c in columns)
+
+    _, (user,) = train(make(user_column()), 3, tmp_path)
+    with tf.Graph().as_default():
+        rows = make(user_column(), word_column())()
+        start = de.warm_start(str(tmp_path), ".*user_embedding")
+        with v1.Session() as session:
+            session.run(v1.local_variables_initializer())
+            session.run(start)
+            restored, fresh = session.run(rows)
+    np.testing.assert_array_equal(restored, user)
+    np.testing.assert_array_equal(fresh, [[0.5] * 2, [0.5] * 2, [0.0] * 2])
 
 
 @pytest.mark.parametrize("reuse", [True, v1.AUTO_REUSE])
