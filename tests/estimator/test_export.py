@@ -89,16 +89,30 @@ def test_an_export_has_a_number_extra_files_and_tensorflows_ops(exported):
     assert sum(1 for _ in Path(exported).parent.iterdir()) == 1
 
 
-def test_a_process_without_embedra_serves_an_export(trained, exported):
-    np.savez(f"{exported}.npz", user=np.array(IDS))
-    script = Path(__file__).parents[1] / "export" / "plain_tensorflow.py"
+SERVER = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+signature = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+ids = tf.constant([int(i) for i in sys.argv[3:]], tf.int64)
+np.save(sys.argv[2], signature(user=ids)["score"].numpy())
+assert "embedra" not in sys.modules
+"""
+
+
+def test_a_process_of_tensorflow_alone_serves_an_export(
+    trained, exported, tmp_path
+):
+    answer = str(tmp_path / "answer.npy")
     subprocess.run(
-        [sys.executable, str(script), exported], check=True, timeout=120
+        [sys.executable, "-c", SERVER, exported, answer, *map(str, IDS)],
+        check=True,
+        timeout=120,
     )
-    with np.load(f"{exported}.answer.npz") as answer:
-        np.testing.assert_allclose(
-            answer["score"], predicted(trained)["score"], rtol=1e-6
-        )
+    np.testing.assert_allclose(
+        np.load(answer), predicted(trained)["score"], rtol=1e-6
+    )
 
 
 def sparse_model_fn(features, mode):

@@ -80,6 +80,17 @@ def test_without_a_cluster_there_is_one_chief():
     assert config.master == ""
 
 
+def test_a_function_may_give_devices():
+    def model_fn(features, mode):
+        assert features.device == "/device:CPU:0"
+        return lib.EstimatorSpec(mode, features + 1)
+
+    config = lib.RunConfig(device_fn=lambda _: "/device:CPU:0")
+    estimator = lib.Estimator(model_fn, config=config)
+    found = estimator.predict(lambda: tf.constant([1]), allow_untrained=True)
+    assert next(found) == 2
+
+
 def test_folders_are_given_once(tmp_path):
     config = lib.RunConfig(model_dir=tmp_path / "one")
     estimator = lib.Estimator(small.model_fn, config=config)

@@ -10,12 +10,13 @@ from embedra import table as table_lib
 from ._saved_tables import COLUMNS, SavedTables
 
 
-def read_table(checkpoint: str, name: str) -> table_lib.Table:
+def read_table(checkpoint: str | SavedTables, name: str) -> table_lib.Table:
     """Reads the rows of a table from a checkpoint, without its slots.
 
     Args:
         checkpoint: A checkpoint of `tf.compat.v1.train.Saver` or
-            `tf.train.Checkpoint`, or a folder of which the latest is taken.
+            `tf.train.Checkpoint`, or a folder of which the latest is taken; or
+            what was read of it already.
         name: Name of the table, or of the `de.Variable`.
 
     Returns:
@@ -36,7 +37,9 @@ def read_table(checkpoint: str, name: str) -> table_lib.Table:
         >>> table.lookup([7]).numpy().tolist()
         [[1.0, 2.0]]
     """
-    saved = SavedTables(checkpoint)
+    saved = checkpoint
+    if not isinstance(saved, SavedTables):
+        saved = SavedTables(saved)
     if name not in saved.tables:
         msg = (
             f"Checkpoint {saved.path!r} has no table {name!r}. It has: "

@@ -77,7 +77,7 @@ def graph_scope(config: RunConfig, mode: str) -> Iterator[None]:
         Nothing.
     """
     with (
-        tf.device(_device_function(config, mode)),
+        v1.device(_device_function(config, mode)),
         building(mode, config.tf_random_seed),
     ):
         yield
@@ -127,4 +127,9 @@ def session_config(config: RunConfig) -> Any:
     """
     if config.session_config is not None:
         return config.session_config
-    return v1.ConfigProto(allow_soft_placement=True)
+    filters = []
+    if config.num_ps_replicas and config.task_type != "ps":
+        # A worker needs no other, and can go on when another has ended.
+        own = f"/job:{config.task_type}/task:{config.task_id}"
+        filters = ["/job:ps", own]
+    return v1.ConfigProto(allow_soft_placement=True, device_filters=filters)

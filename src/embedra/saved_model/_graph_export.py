@@ -90,11 +90,15 @@ def _write_graph(
 ) -> None:
     with tf.Graph().as_default() as graph, v1.Session(graph=graph) as session:
         saver = v1.train.import_meta_graph(meta)
-        for variable in v1.global_variables():
-            feed = {}
-            if variable.op.name in values:
-                feed[variable.initial_value] = values[variable.op.name]
-            session.run(variable.initializer, feed)
+        variables = v1.global_variables()
+        session.run(
+            [variable.initializer for variable in variables],
+            {
+                variable.initial_value: values[variable.op.name]
+                for variable in variables
+                if variable.op.name in values
+            },
+        )
         builder = v1.saved_model.Builder(folder)
         builder.add_meta_graph_and_variables(
             session,

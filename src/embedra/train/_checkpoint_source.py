@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.checkpoint import read_table
+from embedra.checkpoint import SavedTables, read_table
 from embedra.table import Table
 
 from ._saved_states import saved_states
@@ -34,6 +34,7 @@ class CheckpointSource:
         self.checkpoint = checkpoint
         self.saver = saver
         self._config = config
+        self._saved = SavedTables(checkpoint)
 
     def twins_of(self, tables: Sequence[Table]) -> Sequence[Table]:
         """Returns eager tables with what the checkpoint holds of others.
@@ -46,8 +47,7 @@ class CheckpointSource:
         """
         first = tables[0]
         keys = [s.key for s in saved_states() if s.tables[0] is first]
-        saved = tf.train.load_checkpoint(self.checkpoint)
-        if not keys or not saved.has_tensor(f"{keys[0]}/keys"):
+        if not keys or keys[0] not in self._saved.tables:
             msg = (
                 f"Table {first.name!r} is not in checkpoint "
                 f"{self.checkpoint!r}, from which the model is exported. "
@@ -55,7 +55,7 @@ class CheckpointSource:
                 "with checkpoint=True."
             )
             raise ValueError(msg)
-        return [read_table(self.checkpoint, keys[0])]
+        return [read_table(self._saved, keys[0])]
 
     def values_of(self, variables: Sequence[Any]) -> Sequence[Any]:
         """Returns what the checkpoint holds of variables of the graph.
