@@ -38,7 +38,7 @@ def test_data_go_on_at_the_next_row(path, mapped, repeated, steps):
     if not repeated:
         steps = 6 if steps == 6 else 4  # A pass has 12 batches.
     expected = batches(dataset(path, mapped, repeated), 5 * steps)
-    for epoch in (1, 3, 4):
+    for epoch in (1, 4):
         found = continued(dataset(path, mapped, repeated), steps, epoch)
         rest = batches(found.data, found.pass_over + steps)
         np.testing.assert_array_equal(

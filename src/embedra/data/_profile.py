@@ -34,6 +34,7 @@ class DistinctCounter:
         size: Hashes to keep.
 
     Example:
+        >>> import pyarrow as pa
         >>> counter = DistinctCounter()
         >>> counter.add(pa.array([1, 2, 2, None]))
         >>> counter.estimate()
