@@ -161,6 +161,30 @@ def test_dense_and_sparse_placeholders_are_fed(trained, tmp_path):
     np.testing.assert_allclose(found["score"], expected, rtol=1e-5)
 
 
+def test_ragged_placeholders_are_fed_by_their_parts(trained, tmp_path):
+    def model_fn(features, mode):
+        user = de.get_variable("user", dim=2)
+        rows = de.embedding_lookup_sparse(
+            user, features["user"], None, combiner="sum"
+        )
+        return lib.EstimatorSpec(mode, {"row": rows})
+
+    receiver_fn = lib.export.build_raw_serving_input_receiver_fn(
+        {"user": tf.RaggedTensorSpec((None, None), tf.int64)}
+    )
+    estimator = small.make(trained.model_dir, model_fn)
+    path = estimator.export_saved_model(tmp_path, receiver_fn)
+    loaded = tf.saved_model.load(path)
+    found = loaded.signatures["serving_default"](
+        user_component_0=tf.constant([3, 4, 19], tf.int64),
+        user_component_1=tf.constant([0, 2, 3], tf.int64),
+    )
+    rows = predicted(trained)["row"]
+    np.testing.assert_allclose(
+        found["row"], [rows[0] + rows[1], rows[2]], rtol=1e-5
+    )
+
+
 def test_serialized_examples_are_classified(trained, tmp_path):
     def model_fn(features, labels, mode):
         spec = small.model_fn(features, labels, mode, {})
