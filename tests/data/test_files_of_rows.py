@@ -169,6 +169,21 @@ def test_p05_types_that_do_not_agree_name_file_and_column(write, kinds):
         ParquetDataset(paths, 2)
 
 
+def test_files_that_do_not_fit_can_be_left_out(write):
+    paths = [
+        write("a.parquet", x=[1, 2]),
+        write("b.parquet", x=["text"]),
+        write("c.parquet", y=[3]),
+        write("d.parquet", x=[4]),
+    ]
+    data = ParquetDataset(paths, 2, ["x"], on_error="skip")
+    assert rows(data) == [1, 2, 4]
+    assert data.report.skipped_files == paths[1:3]
+    assert "b.parquet: column 'x' has type" in data.report.summary()
+    with pytest.raises(DataError, match="no column 'z'"):
+        ParquetDataset(paths, 2, ["z"], on_error="skip")
+
+
 def test_missing_column_of_lists(write):
     paths = [
         write("a.parquet", k=[1], x=[[1, 2]]),

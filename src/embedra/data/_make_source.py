@@ -110,10 +110,38 @@ def make_source(
     """A source of batches of some files.
 
     Raises:
-        DataError: If a column is missing or of an unfit type.
+        DataError: If a column is missing or of an unfit type, and files are
+            not to be skipped.
     """
+    if options.on_error == "skip":
+        containers = _that_fit(containers, fields, report)
     columns = resolve(containers, fields)
     plan = Plan(
         containers, share, shuffle=bool(options.window), seed=options.seed
     )
     return Source(containers, columns, plan, options, report)
+
+
+def _that_fit(
+    containers: Sequence[Container],
+    fields: Sequence[Field | str] | None,
+    report: LoadReport,
+) -> list[Container]:
+    """The files without those that do not fit to the ones before them."""
+    try:
+        resolve(containers, fields)
+    except DataError:
+        pass
+    else:
+        return list(containers)
+    kept: list[Container] = []
+    for number, one in enumerate(containers):
+        try:
+            resolve([*kept, one], fields)
+        except DataError as error:
+            if not kept and number == len(containers) - 1:
+                raise
+            report.skip_file(one.label, str(error))
+        else:
+            kept.append(one)
+    return kept
