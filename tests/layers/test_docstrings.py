@@ -9,22 +9,26 @@ import pytest
 import embedra.checkpoint
 import embedra.distribute
 import embedra.dynamic_embedding
+import embedra.estimator
 import embedra.keras
 import embedra.layers
 import embedra.lookup
 import embedra.optimizers
 import embedra.table
+import embedra.wrapping
 
 
 _PACKAGES = (
     embedra.checkpoint,
     embedra.distribute,
     embedra.dynamic_embedding,
+    embedra.estimator,
     embedra.keras,
     embedra.layers,
     embedra.lookup,
     embedra.optimizers,
     embedra.table,
+    embedra.wrapping,
 )
 _MODULES = [
     f"{package.__name__}.{module.name}"

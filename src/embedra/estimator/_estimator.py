@@ -69,7 +69,7 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
         >>> _ = estimator.train(input_fn, steps=1)
         >>> float(estimator.get_variable_value("weight"))
         3.0
-        >>> estimator.evaluate(input_fn, steps=1)["global_step"]
+        >>> int(estimator.evaluate(input_fn, steps=1)["global_step"])
         1
     """
 
