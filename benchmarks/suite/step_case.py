@@ -118,5 +118,5 @@ def _own_figures(outcome: Outcome, results: Results, optimizer: str) -> None:
                 results.medians("embedra", "fit"),
             ),
             "x",
-            at_least(0.9),
+            at_least(0.95),
         )
