@@ -1,4 +1,4 @@
-"""What an export writes, and that it is there whole or not at all."""
+"""What an export writes, of rows and beside them."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from embedra import _ops
 from embedra.layers import Embedding
-from embedra.saved_model import _table_files, export
+from embedra.saved_model import export
 
 
 SPEC = tf.TensorSpec([None], tf.int64)
@@ -109,6 +109,22 @@ def test_int8_of_narrow_tables(dtype, tmp_path):
     )
 
 
+@pytest.mark.parametrize("quantize", ["float16", "int8"])
+def test_numbers_that_have_no_small_ones(quantize, tmp_path):
+    layer = Embedding(2)
+    rows = [[np.nan, 1.0], [np.inf, 1.0], [1e-42, -1e-45], [0.5, 1.0]]
+    layer.table.assign([1, 2, 3, 4], rows)
+    exported = export(
+        layer, tmp_path / "model", signature=SPEC, quantize=quantize
+    )
+    read = served(exported.path, tf.constant([1, 2, 3, 4], tf.int64))
+    assert np.isnan(read[0, 0])
+    np.testing.assert_allclose(read[2:], rows[2:], atol=0.005)
+    # They are left out of the errors.
+    assert exported.tables[0].max_error < 0.005
+    assert exported.tables[0].rms_error < 0.005
+
+
 def test_records_in_many_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr("embedra.saved_model._table_files._CHUNK_BYTES", 256)
     layer = Embedding(4, embeddings_initializer="random_normal")
@@ -169,73 +185,6 @@ def test_extra_assets(native_ops, model, tmp_path):
     assert Path(listed.path, "assets.extra", "notes").is_file()
 
 
-def test_native_ops_keep_tables_that_train(model, tmp_path):
-    exported = export(model, tmp_path / "model", native_ops=True)
-    assert exported.tables == ()
-    ids = tf.constant(IDS)
-    expected = model(ids, training=False)
-    loaded = tf.saved_model.load(exported.path)
-    np.testing.assert_allclose(loaded.serve(ids), expected, atol=1e-6)
-    signed = export(model, tmp_path / "signed", native_ops=True, signature=SPEC)
-    loaded = tf.saved_model.load(signed.path)
-    np.testing.assert_allclose(loaded.serving_default(ids), expected, atol=1e-6)
-
-
-def test_versions(layer, tmp_path):
-    first, second = (
-        export(layer, tmp_path, signature=SPEC, versioned=True).path
-        for _ in range(2)
-    )
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        Path(first).name,
-        Path(second).name,
-    ]
-    assert int(Path(second).name) > int(Path(first).name) > 1_600_000_000
-
-
-def test_empty_folders_are_filled(layer, tmp_path):
-    export(layer, tmp_path, signature=SPEC)
-    assert (tmp_path / "saved_model.pb").is_file()
-
-
-def test_what_is_there_is_kept(layer, tmp_path):
-    kept = tmp_path / "kept"
-    kept.mkdir()
-    (kept / "mine").write_text("mine")
-    for overwrite in (False, True):
-        with pytest.raises(FileExistsError, match="other files"):
-            export(layer, kept, signature=SPEC, overwrite=overwrite)
-    for versioned in (False, True):
-        with pytest.raises(FileExistsError, match="a file"):
-            export(layer, kept / "mine", signature=SPEC, versioned=versioned)
-    assert [path.name for path in kept.iterdir()] == ["mine"]
-    model = tmp_path / "model"
-    export(layer, model, signature=SPEC)
-    with pytest.raises(FileExistsError, match="a SavedModel"):
-        export(layer, model, signature=SPEC)
-    layer.table.assign([3], np.ones((1, 8)))
-    export(layer, model, signature=SPEC, overwrite=True)
-    rows = served(str(model), tf.constant([3], tf.int64))
-    np.testing.assert_array_equal(rows, np.ones((1, 8)))
-    assert {path.name for path in tmp_path.iterdir()} == {"kept", "model"}
-
-
-def test_failures_leave_nothing_behind(layer, tmp_path, monkeypatch):
-    model = tmp_path / "model"
-    before = export(layer, model, signature=SPEC).path
-
-    def fail(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_table_files, "write_table", fail)
-    for folder, overwrite in ((model, True), (tmp_path / "new", False)):
-        with pytest.raises(KeyboardInterrupt):
-            export(layer, folder, signature=SPEC, overwrite=overwrite)
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-    rows = served(before, tf.constant(IDS))
-    np.testing.assert_array_equal(rows, layer(IDS, training=False))
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -257,6 +206,12 @@ def test_failures_leave_nothing_behind(layer, tmp_path, monkeypatch):
         ({"assets_extra": ["nowhere"]}, FileNotFoundError, "nowhere"),
         ({"assets_extra": {"../x": __file__}}, ValueError, "below the folder"),
         ({"assets_extra": [__file__] * 2}, ValueError, "same name"),
+        ({"assets_extra": __file__}, ValueError, "a list of files"),
+        (
+            {"assets_extra": {"embedra.json": __file__}},
+            ValueError,
+            "another name",
+        ),
     ],
 )
 def test_bad_arguments(options, error, message, model, tmp_path):

@@ -5,26 +5,23 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import keras
-import tensorflow as tf
-
 from embedra import table as table_lib
 
 from ._folders import (
+    REPORT,
     add_extra,
     appearing,
     checked_extra,
     final_folder,
     make_text,
 )
+from ._native_export import check_owner, export_native
 from ._signatures import Endpoint, endpoints_of
-from ._stock_ops import StockOpsError, check_ops, resources_of, variables_of
+from ._stock_ops import check_ops
 from ._stock_tables import StockTables
 from ._storage import QUANTIZATIONS
 from ._table_files import WrittenTable, write_tables
-
-
-REPORT = "embedra.json"
+from ._traced import Traced, resources_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,21 +38,21 @@ class Exported:
     tables: tuple[WrittenTable, ...]
     quantize: str | None
 
-    def to_json(self) -> str:
-        """Returns all but the path as JSON."""
-        tables = [table._asdict() for table in self.tables]
-        return json.dumps(
-            {"quantize": self.quantize, "tables": tables}, indent=2
-        )
 
-
-def report_of(exported: Exported) -> dict[str, str]:
+def report_of(
+    tables: Sequence[WrittenTable], quantize: str | None
+) -> dict[str, str]:
     """Returns the file that reports an export, by its name.
 
     Args:
-        exported: What the export wrote.
+        tables: What was written.
+        quantize: How rows are stored.
     """
-    return {REPORT: exported.to_json()}
+    content = {
+        "quantize": quantize,
+        "tables": [table._asdict() for table in tables],
+    }
+    return {REPORT: json.dumps(content, indent=2)}
 
 
 def export(
@@ -104,9 +101,9 @@ def export(
               above, a `tf.function` with an `input_signature`, or a tuple of
               a function and the specs of its arguments. The one that clients
               use by default is "serving_default".
-        native_ops: Whether to export as `model.export` does: with Embedra's
-            ops, and tables that can be trained further. It loads where
-            `embedra` has been imported.
+        native_ops: Whether to export with Embedra's ops, and whole tables that
+            can be trained further. It loads where `embedra` has been imported,
+            and has lists of variables as what `keras.Model.export` writes.
         quantize: "float16" or "int8" (with a scale for each row) to store rows
             smaller; see `Exported.tables` for the error.
         assets_extra: Files to copy to the folder `assets.extra`: a list, or a
@@ -123,7 +120,8 @@ def export(
         FileExistsError: If something is there.
         FileNotFoundError: If one of `assets_extra` is not there.
         StockOpsError: If the model does more with a table than look up.
-        ValueError: If an argument is out of range, or inputs are unknown.
+        ValueError: If an argument is out of range, inputs are unknown, or a
+            function uses a table or resource that the model does not own.
 
     Example:
         >>> import keras, tempfile
@@ -142,21 +140,21 @@ def export(
     _check_quantize(quantize, native_ops=native_ops)
     extra = checked_extra(assets_extra)
     folder = final_folder(export_dir, versioned=versioned, overwrite=overwrite)
-    endpoints = None
-    if not native_ops or signature is not None:
-        endpoints = endpoints_of(model, signature)
-    with appearing(folder) as temporary:
+    if native_ops:
+        check_owner(model)
+    endpoints = endpoints_of(model, signature)
+    with appearing(folder, versioned=versioned, overwrite=overwrite) as new:
         tables: tuple[WrittenTable, ...] = ()
+        texts: dict[str, str] = {}
         if native_ops:
-            _export_native(model, endpoints, temporary)
+            export_native(model, endpoints, new.temporary)
         else:
-            tables = _export_stock(model, endpoints or [], quantize, temporary)
-        exported = Exported(folder, tables, quantize)
-        texts = {} if native_ops else report_of(exported)
-        add_extra(temporary, extra, texts)
+            tables = _export_stock(model, endpoints, quantize, new.temporary)
+            texts = report_of(tables, quantize)
+        add_extra(new.temporary, extra, texts)
         if as_text:
-            make_text(temporary)
-    return exported
+            make_text(new.temporary)
+    return Exported(new.path, tables, quantize)
 
 
 def _check_quantize(quantize: Any, *, native_ops: bool) -> None:
@@ -173,27 +171,6 @@ def _check_quantize(quantize: Any, *, native_ops: bool) -> None:
         raise ValueError(msg)
 
 
-def _export_native(
-    model: Any, endpoints: list[Endpoint] | None, folder: str
-) -> None:
-    if not isinstance(model, keras.Model):
-        msg = (
-            "native_ops=True exports Keras models. Received: "
-            f"{type(model).__name__}."
-        )
-        raise ValueError(msg)
-    if endpoints is None:
-        model.export(folder, verbose=False)
-        return
-    archive = keras.export.ExportArchive()
-    archive.track(model)
-    for endpoint in endpoints:
-        archive.add_endpoint(
-            endpoint.name, endpoint.function, list(endpoint.arguments)
-        )
-    archive.write_out(folder, verbose=False)
-
-
 def _export_stock(
     model: Any,
     endpoints: list[Endpoint],
@@ -201,32 +178,26 @@ def _export_stock(
     folder: str,
 ) -> tuple[WrittenTable, ...]:
     stock = StockTables(quantize)
-    root = tf.Module()
-    signatures = {}
-    # As Keras itself does not change the control flow of its models.
-    autograph = not isinstance(model, keras.Model | keras.layers.Layer)
+    traced = Traced(model)
+    traced.build(model, endpoints)
     with table_lib.reading_from(stock):
         for endpoint in endpoints:
             try:
-                function, signature = endpoint.trace(autograph)
+                signature = traced.add(endpoint)
             except Exception:
                 # Keras and AutoGraph make other errors of it.
                 if stock.refusal is not None:
                     raise stock.refusal from None
                 raise
             check_ops(signature.graph.as_graph_def(), endpoint.name)
-            signatures[endpoint.name] = signature
-            setattr(root, endpoint.attribute, function)
-    root.embedra_tables = stock.made
-    root.embedra_variables = variables_of(signatures.values(), stock.made)
-    root.embedra_resources = resources_of(model)
-    try:
-        tf.saved_model.save(root, folder, signatures=signatures)
-    except (AssertionError, KeyError) as error:
-        msg = (
-            "The model uses a resource that it does not own, such as a hash "
-            "table that is in no layer or module. Make it an attribute of the "
-            f"model. TensorFlow says: {error}"
-        )
-        raise StockOpsError(msg) from error
+    traced.root.embedra_tables = stock.made
+    traced.root.embedra_variables = traced.variables_but(
+        variable for table in stock.made for variable in table.variables
+    )
+    traced.root.embedra_resources = [
+        one
+        for one in resources_of(model)
+        if not isinstance(one, table_lib.Table)
+    ]
+    traced.save(folder)
     return write_tables(stock.made, folder)

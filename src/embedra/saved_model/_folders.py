@@ -16,6 +16,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 GRAPH = "saved_model.pb"
 TEXT_GRAPH = "saved_model.pbtxt"
 EXTRA = "assets.extra"
+# What the export itself puts there.
+REPORT = "embedra.json"
 
 
 def final_folder(export_dir: Any, *, versioned: bool, overwrite: bool) -> str:
@@ -77,34 +79,98 @@ def _raise_taken(folder: str, what: str) -> None:
     raise FileExistsError(msg)
 
 
-@contextlib.contextmanager
-def appearing(folder: str) -> Iterator[str]:
-    """Gives a temporary folder, which is renamed if all goes well.
-
-    If not, it is removed. What was in the final folder is replaced at the end.
+class Pending:
+    """A folder that is being filled.
 
     Args:
-        folder: The final folder.
+        temporary: Where its files go meanwhile.
+        path: The final folder.
+
+    Attributes:
+        temporary: Where its files go meanwhile.
+        path: The final folder. That of a version is known at the end of the
+            `with` block, as others may export at the same time.
+    """
+
+    def __init__(self, temporary: str, path: str) -> None:
+        self.temporary = temporary
+        self.path = path
+
+
+@contextlib.contextmanager
+def appearing(
+    folder: str, *, versioned: bool, overwrite: bool = False
+) -> Iterator[Pending]:
+    """Gives a temporary folder, which is renamed if all goes well.
+
+    If not, it is removed.
+
+    Args:
+        folder: The final folder, as `final_folder` returned it.
+        versioned: Whether another version is made if this one is there by then.
+        overwrite: Whether what is there by then is replaced.
 
     Yields:
-        The temporary folder, in the same parent.
+        The folder, to be filled.
+
+    Raises:
+        FileExistsError: If something is there by then.
     """
-    path = PurePath(folder)
-    parent = folder.rstrip("/")[: -len(path.name)] or "."
-    temporary = os.path.join(parent, f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    # What a link names is replaced, not the link.
+    target = folder if "://" in folder else os.path.realpath(folder)
+    parent, name = os.path.split(target.rstrip("/"))
+    temporary = os.path.join(parent, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
+    pending = Pending(temporary, folder)
     tf.io.gfile.makedirs(temporary)
     try:
-        yield temporary
+        yield pending
         _write_through(temporary)
-        old = f"{temporary}.old"
-        if tf.io.gfile.exists(folder):
-            tf.io.gfile.rename(folder, old)
-        tf.io.gfile.rename(temporary, folder)
+        if versioned:
+            pending.path = _moved_to_version(temporary, folder)
+        elif overwrite:
+            _replace(temporary, target)
+        elif not _moved(temporary, target):
+            _raise_taken(folder, "something by now")
     except BaseException:
         if tf.io.gfile.exists(temporary):
             tf.io.gfile.rmtree(temporary)
         raise
-    if tf.io.gfile.exists(old):
+
+
+def _moved(source: str, target: str) -> bool:
+    """Renames a folder, unless more than an empty folder is there."""
+    try:
+        # The file system itself sees that only empty ones are overwritten.
+        tf.io.gfile.rename(source, target, overwrite=os.path.isdir(target))
+    except (tf.errors.AlreadyExistsError, tf.errors.FailedPreconditionError):
+        if not tf.io.gfile.exists(target):
+            raise
+        return False
+    return True
+
+
+def _moved_to_version(temporary: str, folder: str) -> str:
+    parent, version = os.path.split(folder)
+    while not _moved(temporary, folder):
+        version = str(int(version) + 1)
+        folder = os.path.join(parent, version)
+    return folder
+
+
+def _replace(temporary: str, target: str) -> None:
+    olds: list[str] = []
+    try:
+        while not _moved(temporary, target):
+            old = f"{temporary}.old{len(olds)}"
+            # Another export may have moved it away already.
+            with contextlib.suppress(tf.errors.NotFoundError):
+                tf.io.gfile.rename(target, old)
+                olds.append(old)
+    except BaseException:
+        if olds:
+            _moved(olds[-1], target)
+        raise
+    for old in olds:
         tf.io.gfile.rmtree(old)
 
 
@@ -128,10 +194,17 @@ def checked_extra(
 
     Raises:
         FileNotFoundError: If a file is not there.
-        ValueError: If a name leads out of the folder, or is used twice.
+        ValueError: If it is none of these, or a name leads out of the folder,
+            is used twice or is that of the report.
     """
     if extra is None:
         return {}
+    if isinstance(extra, str | os.PathLike):
+        msg = (
+            "`assets_extra` is a list of files, or a dict from names to files. "
+            f"Received: {extra!r}"
+        )
+        raise ValueError(msg)
     if not isinstance(extra, Mapping):
         named = {PurePath(os.fspath(source)).name: source for source in extra}
         if len(named) != len(extra):
@@ -145,6 +218,12 @@ def checked_extra(
             msg = (
                 "Names in `assets_extra` are paths below the folder "
                 f"{EXTRA}. Received: {name!r}"
+            )
+            raise ValueError(msg)
+        if path == PurePath(REPORT):
+            msg = (
+                f"The export itself writes {REPORT!r} to {EXTRA}. Give the "
+                "file in `assets_extra` another name."
             )
             raise ValueError(msg)
         if not tf.io.gfile.exists(source) or tf.io.gfile.isdir(source):

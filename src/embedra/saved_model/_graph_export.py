@@ -64,20 +64,19 @@ def export_graph(
         values = dict(
             zip([v.op.name for v in kept], values_of(kept), strict=True)
         )
-    with appearing(folder) as temporary:
+    with appearing(folder, versioned=versioned) as new:
         # The builder wants to make the folder itself.
-        inner = os.path.join(temporary, "model")
+        inner = os.path.join(new.temporary, "model")
         _write_graph(meta, signatures, values, inner, as_text=as_text)
         for name in tf.io.gfile.listdir(inner):
             tf.io.gfile.rename(
-                os.path.join(inner, name), os.path.join(temporary, name)
+                os.path.join(inner, name), os.path.join(new.temporary, name)
             )
         tf.io.gfile.rmtree(inner)
         with tf.__internal__.eager_context.eager_mode():
-            tables = write_tables(stand_in.stock.made, temporary)
-        exported = Exported(folder, tables, None)
-        add_extra(temporary, extra, report_of(exported))
-    return exported
+            tables = write_tables(stand_in.stock.made, new.temporary)
+        add_extra(new.temporary, extra, report_of(tables, None))
+    return Exported(new.path, tables, None)
 
 
 def _write_graph(

@@ -59,10 +59,11 @@ def is_spec(value: Any) -> bool:
 def inputs_of(structure: Any) -> list[Named]:
     """Describes all inputs in a structure, with a free batch size.
 
-    In dicts an input is called by its key, elsewhere by its own name, or else
-    "inputs". A ragged input is `NAME_values` and `NAME_row_splits` (with `_0`,
-    `_1`, ... from the outermost on, if there are several), a sparse one
-    `NAME_values`, `NAME_indices` and `NAME_dense_shape`.
+    In dicts an input is called by its key, and its number if it is in a list
+    there; elsewhere by its own name, or else "inputs". A ragged input is
+    `NAME_values` and `NAME_row_splits` (with `_0`, `_1`, ... from the outermost
+    on, if there are several); if its rank is unknown, its values are a vector.
+    A sparse one is `NAME_values`, `NAME_indices` and `NAME_dense_shape`.
 
     Args:
         structure: Specs of TensorFlow or Keras, symbolic inputs, or tensors
@@ -159,8 +160,11 @@ def _spec_of(value: Any) -> Any:
     if isinstance(value, tf.RaggedTensor | tf.SparseTensor):
         value = tf.type_spec_from_value(value)
     if isinstance(value, tf.RaggedTensorSpec):
+        shape = _free_batch(value.shape)
+        if shape.rank is None:
+            shape = tf.TensorShape([None] * (value.ragged_rank + 1))
         return tf.RaggedTensorSpec(
-            _free_batch(value.shape),
+            shape,
             value.dtype,
             value.ragged_rank,
             value.row_splits_dtype,
@@ -246,10 +250,17 @@ def _names_of(structure: Any, own: Sequence[str | None]) -> list[str]:
     paths = _paths_of(structure)
     names = []
     for i, (path, name) in enumerate(zip(paths, own, strict=True)):
-        keys = [str(key) for key in path if isinstance(key, str)]
+        keys = _keys_in(path)
         unnamed = "inputs" if len(paths) == 1 else f"inputs_{i}"
         names.append(_as_identifier("_".join(keys) or name or unnamed))
     return names
+
+
+def _keys_in(path: Sequence[Any]) -> list[str]:
+    """Returns the keys of a path, and the numbers after the first of them."""
+    while path and isinstance(path[0], int):
+        path = path[1:]
+    return [str(key) for key in path]
 
 
 def _as_identifier(name: str) -> str:

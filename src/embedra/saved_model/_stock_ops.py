@@ -1,12 +1,8 @@
 """What a model that is exported with stock ops consists of, and may not."""
 
-from collections.abc import Iterable
 from typing import Any
 
-import keras
 import tensorflow as tf
-
-from embedra.table import Table
 
 
 _PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
@@ -77,38 +73,3 @@ def _check_op(node: Any, name: str) -> None:
         "native_ops=True."
     )
     raise StockOpsError(msg)
-
-
-def variables_of(
-    signatures: Iterable[Any], stock: Iterable[tf.Module]
-) -> list[Any]:
-    """Returns the variables that functions read, each once.
-
-    Args:
-        signatures: Concrete functions.
-        stock: Modules whose variables are left out.
-    """
-    others = {id(variable) for one in stock for variable in one.variables}
-    found = {
-        id(variable): variable
-        for signature in signatures
-        for variable in signature.graph.variables
-        if id(variable) not in others
-    }
-    return list(found.values())
-
-
-def resources_of(model: Any) -> list[Any]:
-    """Returns the hash tables of TensorFlow, and the like, that a model has.
-
-    Args:
-        model: A Keras model, a trackable, or any callable.
-    """
-    if not isinstance(model, tf.Module | keras.Model | keras.layers.Layer):
-        return []
-    resource = tf.saved_model.experimental.TrackableResource
-    return [
-        one
-        for one in tf.train.TrackableView(model).descendants()
-        if isinstance(one, resource) and not isinstance(one, Table)
-    ]

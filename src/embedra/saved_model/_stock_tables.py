@@ -46,11 +46,15 @@ class StockTables:
         identity = tuple(id(table) for table in tables)
         stock = self._by_tables.get(identity)
         if stock is None:
-            # In a thread of its own: the function that is being traced would
-            # take the variables for its own.
-            with ThreadPoolExecutor(1) as thread:
-                making = thread.submit(StockTable, tables, self._quantize)
-            stock = making.result()
-            self._by_tables[identity] = stock
-            self.made.append(stock)
+            # AutoGraph, which follows calls of what it converts, stops here.
+            make = tf.autograph.experimental.do_not_convert(self._make)
+            stock = self._by_tables[identity] = make(tables)
         return stock.read(keys, default)
+
+    def _make(self, tables: Sequence[Any]) -> StockTable:
+        # In a thread of its own: the function that is being traced would take
+        # the variables for its own.
+        with ThreadPoolExecutor(1) as thread:
+            making = thread.submit(StockTable, tables, self._quantize)
+        self.made.append(making.result())
+        return self.made[-1]

@@ -59,7 +59,8 @@ def store(rows: Array, quantize: str | None) -> StoredRows:
     Args:
         rows: Rows, shape `(n, dim)`.
         quantize: None; "float16", in which larger numbers become the largest
-            one; or "int8", with a scale for each row.
+            one; or "int8", with a scale for each row, where a row with numbers
+            that are not finite reads as NaN.
 
     Returns:
         What is stored.
@@ -71,8 +72,11 @@ def store(rows: Array, quantize: str | None) -> StoredRows:
         most = np.finfo(np.float16).max
         return StoredRows(rows.clip(-most, most).astype(np.float16), None)
     scales = np.abs(rows).max(axis=1) / np.float32(127)
-    divisors = np.where(scales > 0, scales, 1)[:, np.newaxis]
-    return StoredRows(np.rint(rows / divisors).astype(np.int8), scales)
+    usable = (scales > 0) & np.isfinite(scales)
+    divisors = np.where(usable, scales, np.inf)[:, np.newaxis]
+    with np.errstate(invalid="ignore"):
+        steps = np.nan_to_num(np.rint(rows / divisors)).clip(-127, 127)
+    return StoredRows(steps.astype(np.int8), scales)
 
 
 def pack(keys: Array, stored: StoredRows) -> Array:
@@ -129,7 +133,7 @@ def unpack(records: tf.Tensor, dim: int, stored_as: str, dtype: str) -> Any:
 
 
 class StorageError:
-    """Sums up how far stored rows are from the rows.
+    """Sums up how far stored rows are from the rows, where both are finite.
 
     Attributes:
         largest: The largest difference of an element.
@@ -150,9 +154,13 @@ class StorageError:
         if rows is stored.rows or not rows.size:
             return
         back = stored.rows.astype(np.float32)
-        if stored.scales is not None:
-            back *= stored.scales[:, np.newaxis]
-        differences = np.abs(rows.astype(np.float32) - back)
+        with np.errstate(invalid="ignore"):
+            if stored.scales is not None:
+                back *= stored.scales[:, np.newaxis]
+            differences = np.abs(rows.astype(np.float32) - back)
+        differences = differences[np.isfinite(differences)]
+        if not differences.size:
+            return
         self.largest = max(self.largest, float(differences.max()))
         self._squares += float(np.square(differences, dtype=np.float64).sum())
         self._count += differences.size
