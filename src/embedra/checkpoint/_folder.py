@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from ._paths import check_path, check_writable, flush
+
 
 _NAME = re.compile(r"ckpt-(\d+)\.index")
 _UNFINISHED = re.compile(
@@ -42,7 +44,8 @@ class CheckpointFolder:
             as another process may be writing it.
 
     Raises:
-        ValueError: If a number is not positive.
+        ValueError: If a number is not positive, or TensorFlow cannot read
+            checkpoints in such a path.
 
     Example:
         >>> import tempfile
@@ -68,6 +71,7 @@ class CheckpointFolder:
         if keep_every_n_hours is not None:
             _check_positive("keep_every_n_hours", keep_every_n_hours)
         self.directory = os.fspath(directory)
+        check_path(self.directory)
         self._keep_max = keep_max
         self._every_seconds = (
             None if keep_every_n_hours is None else keep_every_n_hours * 3600.0
@@ -115,6 +119,14 @@ class CheckpointFolder:
             self._delete(old.name)
         return self._path(name)
 
+    def check_writable(self) -> None:
+        """Makes the folder, and raises if nothing can be written there.
+
+        Raises:
+            OSError: If not.
+        """
+        check_writable(self.directory, self._path(_POINTER + ".tmp"))
+
     def clear(self) -> None:
         """Deletes the folder, with all that is in it."""
         self._kept = []
@@ -131,11 +143,11 @@ class CheckpointFolder:
             tf.io.gfile.listdir(partial), key=lambda f: f.endswith(".index")
         )
         for file in files:
-            _flush(os.path.join(partial, file))
+            flush(os.path.join(partial, file))
         for file in files:
             source = os.path.join(partial, file)
             tf.io.gfile.rename(source, self._path(file), overwrite=True)
-        _flush(self.directory)
+        flush(self.directory)
 
     def _drop_old(self) -> list[_Kept]:
         """Takes out what is too many; returns what is to be deleted."""
@@ -219,7 +231,7 @@ class CheckpointFolder:
         written = self._path(_POINTER + ".tmp")
         with tf.io.gfile.GFile(written, "w") as file:
             file.write("\n".join(lines) + "\n")
-        _flush(written)
+        flush(written)
         tf.io.gfile.rename(written, self._path(_POINTER), overwrite=True)
 
 
@@ -236,6 +248,7 @@ def find(path: str | os.PathLike[str]) -> str:
         FileNotFoundError: If there is none.
     """
     path = os.fspath(path)
+    check_path(path)
     if tf.io.gfile.isdir(path):
         folder = CheckpointFolder(path, tidy=False)
         found = folder.latest or tf.train.latest_checkpoint(path)
@@ -253,17 +266,6 @@ def find(path: str | os.PathLike[str]) -> str:
 def _number(name: str) -> int:
     digits = name.rsplit("-", 1)[-1]
     return int(digits) if digits.isdigit() else 0
-
-
-def _flush(path: str) -> None:
-    """Has a local file or folder written to disk."""
-    if not os.path.exists(path):
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _check_positive(name: str, value: float) -> None:

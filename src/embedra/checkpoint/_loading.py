@@ -60,6 +60,21 @@ class LoadReport:
             name_of(leaf)
         )
 
+    def check(self, scope: str | None) -> None:
+        """Raises unless everything was found.
+
+        Args:
+            scope: What names were to begin with; None for all.
+
+        Raises:
+            MismatchError: If something was not.
+        """
+        if self.skipped or self.unused:
+            raise MismatchError(str(self))
+        if scope is not None and not self.variables and not self.tables:
+            msg = f"{self}: there is nothing in scope {scope!r}"
+            raise MismatchError(msg)
+
     def __str__(self) -> str:
         if self.pending:
             return f"{self.path}: to be loaded when the model is built"
@@ -134,8 +149,8 @@ def load(
     if scope is None:
         used = {pair.node for pair in pairs}
         report.unused = _unused(saved, node, used, without)
-    if strict and (report.skipped or report.unused):
-        raise MismatchError(str(report))
+    if strict:
+        report.check(scope)
     for variable, key in plan.values:
         assign(variable, saved.reader.get_tensor(key))
     for restore, leaf, name in plan.states:

@@ -21,7 +21,7 @@ from ._leaves import (
     reached,
     table_problem,
 )
-from ._loading import LoadReport, MismatchError
+from ._loading import LoadReport
 from ._named_values import NamedValues
 from ._saved_objects import plain_name
 from ._saved_tables import SavedTables
@@ -81,8 +81,8 @@ def load_by_name(
         loads.append(functools.partial(_load, values, found, leaf))
     if scope is None:
         report.unused = sorted(unused)
-    if strict and (report.skipped or report.unused):
-        raise MismatchError(str(report))
+    if strict:
+        report.check(scope)
     with tf.init_scope():
         for load in loads:
             load()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from embedra.checkpoint import (
     CheckpointFolder,
@@ -15,6 +14,7 @@ from embedra.checkpoint import (
     save_after_step,
 )
 
+from ._first_step import build, has_own_test_step
 from ._fit_settings import FitSettings
 from ._training_state import Place, TrainingState, place_of
 
@@ -32,9 +32,12 @@ class FitCallback(keras.callbacks.Callback):
     Args:
         settings: What to do.
         stop: The request to stop, looked at after each step.
+        initial_epoch: The epoch to begin at, if more are not done already.
     """
 
-    def __init__(self, settings: FitSettings, stop: StopRequest) -> None:
+    def __init__(
+        self, settings: FitSettings, stop: StopRequest, initial_epoch: int = 0
+    ) -> None:
         super().__init__()
         self._settings = settings
         self._stop = stop
@@ -52,11 +55,13 @@ class FitCallback(keras.callbacks.Callback):
         prefixes = [prefix for prefix in found if prefix is not None]
         #: Prefix of the checkpoint to go on from, or None.
         self.prefix = max(prefixes, key=place_of) if prefixes else None
+        saved = place_of(self.prefix) if self.prefix else Place(0, 0)
         #: Where to begin.
-        self.place = place_of(self.prefix) if self.prefix else Place(0, 0)
+        self.place = max(saved, Place(initial_epoch, 0))
         self._state: TrainingState | None = None
         self._now = self.place
         self._passing_over = 0
+        self._left = False
         self._metrics: list[Any] = []
         #: The training function that `steps` was given.
         self.plain_step: Callable[[Any], Any] | None = None
@@ -81,7 +86,9 @@ class FitCallback(keras.callbacks.Callback):
         def run(data: Any) -> Any:
             nonlocal pass_over, length
             if self._state is None:
-                self.prepare(_build(self.model, data))
+                self._check_monitor(build(self.model, data))
+                self._latest.check_writable()
+                self.prepare()
             for _ in range(pass_over):
                 next(data)
             pass_over = 0
@@ -100,18 +107,9 @@ class FitCallback(keras.callbacks.Callback):
 
         return run
 
-    def prepare(self, names: set[str] | None) -> None:
-        """Checks the monitor, and goes to the saved state if there is one.
-
-        Args:
-            names: Names of the logs of a training step; None if not known.
-        """
+    def prepare(self) -> None:
+        """Goes to the saved state if there is one."""
         settings = self._settings
-        if names is not None and settings.best_only:
-            known = set(names)
-            if settings.validates:
-                known |= {f"val_{name}" for name in names}
-            settings.monitor.check(known)
         self._state = TrainingState(self.model, settings.monitor.label)
         if self.prefix is None:
             return
@@ -126,6 +124,23 @@ class FitCallback(keras.callbacks.Callback):
             self.place.step,
         )
 
+    def _check_monitor(self, names: set[str] | None) -> None:
+        """Raises if no log of the training will be the monitored one.
+
+        Args:
+            names: Names of the logs of a training step; None if not known.
+        """
+        settings = self._settings
+        if names is None or not settings.best_only:
+            return
+        known = set(names)
+        if settings.validates:
+            known |= {f"val_{name}" for name in names}
+            if has_own_test_step(self.model) and settings.monitor.validates:
+                # Its logs may be any; the first validation tells.
+                return
+        settings.monitor.check(known)
+
     # What happens after steps and epochs.
 
     def on_epoch_begin(
@@ -134,6 +149,8 @@ class FitCallback(keras.callbacks.Callback):
         """Notes the epoch."""
         del logs
         self._now = Place(epoch, 0)
+        self._left = False
+        self._metrics = []
 
     def on_train_batch_end(
         self, batch: int, logs: dict[str, Any] | None = None
@@ -145,7 +162,12 @@ class FitCallback(keras.callbacks.Callback):
         """
         del logs
         before, self._now = self._now, Place(self._now.epoch, batch + 1)
+        # Where another callback ends the training, perhaps within the epoch,
+        # what is left of it is not done.
+        self._left = bool(self.model.stop_training)
         if self._passing_over or self._now <= self.place:
+            if self._left:
+                self._now = self.place
             return
         save_after_step(
             before.step,
@@ -172,10 +194,7 @@ class FitCallback(keras.callbacks.Callback):
         requested = self._stop.signal_number
         if requested is None:
             return
-        for variable, value in zip(
-            self.model.metrics_variables, self._metrics, strict=False
-        ):
-            variable.assign(value)
+        self._put_back_metrics()
         self._save_latest()
         raise TrainingStopped(requested)
 
@@ -187,20 +206,31 @@ class FitCallback(keras.callbacks.Callback):
         Raises:
             TrainingStopped: After saving, if a stop was requested.
         """
-        self._now = Place(epoch + 1, 0)
+        if self._left:
+            self._put_back_metrics()
+        else:
+            self._now = Place(epoch + 1, 0)
         settings, state = self._settings, self._state
         if state is None:
             return
         logs = logs or {}
-        if settings.best_only and not settings.validates:
-            settings.monitor.check(logs)
         if settings.best_only:
+            validated = any(name.startswith("val_") for name in logs)
+            if validated or not settings.validates:
+                settings.monitor.check(logs)
             better = settings.monitor.better(logs, state.best)
             if better is not None:
                 state.best = better
                 state.save(self._folder, self._now)
         self._save_latest()
         self._stop.check()
+
+    def _put_back_metrics(self) -> None:
+        """Gives the metrics what they had before a validation."""
+        for variable, value in zip(
+            self.model.metrics_variables, self._metrics, strict=False
+        ):
+            variable.assign(value)
 
     def _save_latest(self) -> None:
         if self._state is not None:
@@ -215,34 +245,3 @@ class FitCallback(keras.callbacks.Callback):
             f"the next; its state is in {self._settings.directory}. The same "
             "call goes on from there."
         )
-
-
-def _build(model: Any, iterator: Any) -> set[str] | None:
-    """Has all variables made that a training step makes, without doing one.
-
-    Args:
-        model: The model.
-        iterator: Of batches.
-
-    Returns:
-        Names of the step's logs; None if they are not known.
-    """
-    if model.run_eagerly:
-        _build_eager(model)
-        return None
-    step = tf.function(model.train_step, autograph=False)
-    traced = step.get_concrete_function(iterator.element_spec)
-    if not model.optimizer.built:
-        model.optimizer.build(model.trainable_variables)
-    logs = traced.structured_outputs
-    return set(logs) if isinstance(logs, dict) else None
-
-
-def _build_eager(model: Any) -> None:
-    if not model.built:
-        msg = (
-            "A model with run_eagerly=True has to be built before it is "
-            "trained with `checkpoint_dir`: call it on a batch first."
-        )
-        raise ValueError(msg)
-    model.optimizer.build(model.trainable_variables)

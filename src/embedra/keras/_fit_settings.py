@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import keras
@@ -52,7 +53,7 @@ def fit_settings(
     keep_max: int | None,
     keep_every_n_hours: float | None,
     every_n_steps: int | None,
-    monitor: str,
+    monitor: Any,
     mode: str,
     *,
     best_only: bool,
@@ -74,19 +75,20 @@ def fit_settings(
         The settings.
 
     Raises:
+        TypeError: If one is of another type.
         ValueError: If one is out of range.
     """
-    if every_n_steps is not None and every_n_steps <= 0:
-        msg = (
-            "`save_checkpoints_steps` must be positive. Received: "
-            f"{every_n_steps}"
-        )
-        raise ValueError(msg)
+    _check_number("keep_checkpoint_max", keep_max, Integral)
+    _check_number("keep_checkpoint_every_n_hours", keep_every_n_hours, Real)
+    _check_number("save_checkpoints_steps", every_n_steps, Integral)
+    if not isinstance(monitor, str):
+        msg = f"`monitor` must be the name of a log. Received: {monitor!r}."
+        raise TypeError(msg)
     if mode == "auto" and not best_only:
         # Nothing depends on it: the name need not tell.
         mode = "min"
     return FitSettings(
-        os.fspath(directory),
+        _absolute(directory),
         keep_max,
         keep_every_n_hours,
         every_n_steps,
@@ -113,3 +115,25 @@ def with_last(callbacks: Any, last: keras.callbacks.Callback) -> Any:
         return [last]
     several = isinstance(callbacks, list | tuple)
     return [*(callbacks if several else [callbacks]), last]
+
+
+def _check_number(name: str, value: Any, kind: type) -> None:
+    """Raises if an argument is neither None nor a positive number."""
+    if value is None:
+        return
+    if not isinstance(value, kind) or isinstance(value, bool):
+        what = "a whole number" if kind is Integral else "a number"
+        msg = f"`{name}` must be {what}. Received: {value!r}."
+        raise TypeError(msg)
+    if value <= 0:  # type: ignore[operator]
+        msg = f"`{name}` must be positive. Received: {value!r}."
+        raise ValueError(msg)
+
+
+def _absolute(directory: Any) -> str:
+    """Returns a folder that stays the same when a callback changes ours."""
+    path: Any = os.fspath(directory)
+    if not isinstance(path, str) or not path:
+        msg = f"`checkpoint_dir` must be a path. Received: {directory!r}."
+        raise TypeError(msg)
+    return path if "://" in path else os.path.abspath(path)

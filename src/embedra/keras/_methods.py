@@ -172,10 +172,8 @@ class ModelMethods(WeightMethods, DataMethods):
         self, settings: FitSettings, given: dict[str, Any]
     ) -> Any:
         stop = StopRequest()
-        callback = FitCallback(settings, stop)
-        given["initial_epoch"] = max(
-            given.get("initial_epoch") or 0, callback.place.epoch
-        )
+        callback = FitCallback(settings, stop, given.get("initial_epoch") or 0)
+        given["initial_epoch"] = callback.place.epoch
         data = continued(
             given["x"], given.get("steps_per_epoch"), given["initial_epoch"]
         )
@@ -186,14 +184,17 @@ class ModelMethods(WeightMethods, DataMethods):
             if self.built:
                 self.optimizer.build(self.trainable_variables)
                 callback.set_model(self)
-                callback.prepare(None)
+                callback.prepare()
             else:
                 self.load_weights(callback.prefix, skip_mismatched=False)
         # Past the tracking of attributes.
         self.__dict__["_first_steps"] = (callback, data)
         try:
             with stop.listening():
-                return super().fit(**given)
+                history = super().fit(**given)
+            # One that came after the last step was saved.
+            stop.check()
+            return history
         except TrainingStopped as stopped:
             print(callback.message, file=sys.stderr)
             raise SystemExit(128 + stopped.signal_number) from None

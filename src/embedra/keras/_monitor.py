@@ -67,6 +67,11 @@ class Monitor:
         self.mode = _mode_of(name) if mode == "auto" else mode
         self.label = f"{self.mode} {name}"
 
+    @property
+    def validates(self) -> bool:
+        """Whether the log is one of validation."""
+        return self.name.startswith("val_")
+
     def check(self, known: Collection[str]) -> None:
         """Raises if there will be no such log.
 
@@ -87,7 +92,7 @@ class Monitor:
             f"`monitor` must name one of the logs of this training: "
             f"{', '.join(sorted(known))}. Received: monitor={self.name!r}."
         )
-        if self.name.startswith("val_"):
+        if self.validates:
             msg += " Logs of `val_` need `validation_data`."
         raise ValueError(msg)
 

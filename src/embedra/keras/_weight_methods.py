@@ -100,7 +100,9 @@ class WeightMethods(_Model):
         Raises:
             FileNotFoundError: If there is no checkpoint.
             MismatchError: If something was to be skipped, and must not be.
+            TypeError: If an argument is not one for this kind of file.
         """
+        _check_arguments(filepath, scope, kwargs)
         if is_keras_file(filepath):
             if self.built and getattr(self, "optimizer", None) is not None:
                 # Keras would refuse the optimizer's part of the file.
@@ -158,6 +160,25 @@ class WeightMethods(_Model):
         found = path if directory is None else directory
         if found is not None:
             self.load_weights(found, skip_mismatched=False)
+
+
+def _check_arguments(path: Any, scope: Any, others: dict[str, Any]) -> None:
+    """Raises if arguments of `load_weights` would have no effect."""
+    if scope is not None and not isinstance(scope, str):
+        msg = f"`scope` must be the beginning of names. Received: {scope!r}."
+        raise TypeError(msg)
+    if not is_keras_file(path):
+        without_effect = sorted(others)
+        what = "a checkpoint: use `scope` and `skip_mismatched`"
+    else:
+        without_effect = ["scope"] if scope else []
+        what = "a file of Keras: use a checkpoint"
+    if without_effect:
+        msg = (
+            f"`{'`, `'.join(without_effect)}` of `load_weights` "
+            f"cannot be given for {os.fspath(path)!r}, which is {what}."
+        )
+        raise TypeError(msg)
 
 
 def _has_variables(model: Any) -> bool:

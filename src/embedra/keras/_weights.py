@@ -33,13 +33,19 @@ class PendingWeights(NamedTuple):
     strict: bool
 
 
-def is_keras_file(path: str | os.PathLike[str]) -> bool:
+def is_keras_file(path: Any) -> bool:
     """Whether a path is one of a file of Keras.
 
     Args:
         path: The path.
+
+    Raises:
+        TypeError: If it is none.
     """
     path = os.fspath(path)
+    if not isinstance(path, str):
+        msg = f"The path must be a string. Received: {path!r}."
+        raise TypeError(msg)
     return path.endswith(_KERAS_ENDINGS) and not tf.io.gfile.isdir(path)
 
 
@@ -52,7 +58,7 @@ def load_now(model: Any, pending: PendingWeights) -> None:
     """
     report = pending.report
     options: dict[str, Any] = {
-        "scope": pending.scope,
+        "scope": pending.scope or None,
         "strict": pending.strict,
         "without": ("optimizer", "save_counter"),
         "report": report,
