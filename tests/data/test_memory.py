@@ -65,7 +65,7 @@ def test_iterators_left_behind_hold_no_more_than_four(files):
     data = ParquetDataset(files, 1000)
     for _ in range(12):
         next(iter(data))
-    assert len(data._lease.streams._streams) <= 4
+    assert len(data._lease.streams._idle) <= 4
     del data
     assert settled(before) <= 0
 

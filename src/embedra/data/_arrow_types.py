@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -18,10 +19,13 @@ class Shape(NamedTuple):
         value: Type of the innermost values, plain: no dictionary.
         sizes: One entry for each level of lists, outermost first: the size of
             lists of fixed size, None for others.
+        time: For times, what their numbers count: two that differ cannot be
+            told apart by the values.
     """
 
     value: pa.DataType
     sizes: tuple[int | None, ...]
+    time: str = ""
 
 
 class TypeMismatchError(ValueError):
@@ -45,7 +49,7 @@ def take_apart(kind: pa.DataType) -> Shape:
             sizes.append(None)
             kind = kind.value_type
         else:
-            return Shape(_plain(kind), tuple(sizes))
+            return Shape(_plain(kind), tuple(sizes), _time(kind))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -56,6 +60,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
         or pat.is_binary(kind)
         or pat.is_large_binary(kind)
         or pat.is_fixed_size_binary(kind)
+        or pat.is_string_view(kind)
+        or pat.is_binary_view(kind)
     ) and not pat.is_decimal(kind):
         return pa.binary()
     if pat.is_date32(kind) or pat.is_time32(kind):
@@ -76,6 +82,35 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     )
     msg = f"has type {kind}, for which there is no tensor. {hint}."
     raise TypeMismatchError(msg)
+
+
+def _time(kind: pa.DataType) -> str:
+    if not pat.is_temporal(kind):
+        return ""
+    if pat.is_timestamp(kind):
+        # With a zone, whichever, these are instants; else they are local.
+        return f"timestamp[{kind.unit}{', tz' if kind.tz else ''}]"
+    return str(kind)
+
+
+def check_times(shapes: Sequence[Shape]) -> None:
+    """Looks whether numbers mean the same in all files.
+
+    Raises:
+        TypeMismatchError: If they are times of several units, or times in one
+            file and plain numbers in another.
+    """
+    times = {
+        shape.time or str(shape.value): shape.time
+        for shape in shapes
+        if not pat.is_null(shape.value)
+    }
+    if len(set(times.values())) > 1:
+        msg = (
+            f"has type {' in one file and '.join(times)} in another, of which "
+            "the numbers differ in what they count. Write one unit to all files"
+        )
+        raise TypeMismatchError(msg)
 
 
 def widest(kinds: list[pa.DataType]) -> pa.DataType:

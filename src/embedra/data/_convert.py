@@ -81,7 +81,8 @@ class _Parts:
 
     def __init__(self, target: Path, source: RowSource, settings: str) -> None:
         self._target = target
-        self._folder = target.with_name(f"{target.name}.parts")
+        # Hidden: who reads the folder that it is in must not read it.
+        self._folder = target.with_name(f".{target.name}.parts")
         self._report = source.report
         status = source.path.stat()
         self._made_of = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.fs
 import tensorflow as tf
@@ -44,13 +45,9 @@ class SourceFile:
         """Opens the file for reading at any place.
 
         Raises:
-            DataError: If it cannot be.
+            OSError: If it cannot be.
         """
-        try:
-            return self.filesystem.open_input_file(self.path)
-        except (OSError, pa.ArrowException) as error:
-            msg = f"{self.label}: cannot be read: {error}"
-            raise DataError(msg) from error
+        return self.filesystem.open_input_file(self.path)
 
 
 def find_files(
@@ -60,8 +57,10 @@ def find_files(
 
     Args:
         names: A path, folder, pattern (`*`, `?`, `[..]`, `**`) or URL such as
-            `s3://bucket/folder`, a list of these, or a dataset of them. In
-            folders, hidden files and those that begin with `_` are left out.
+            `s3://bucket/folder`, a list of these, or a dataset of them, of
+            which the names are sorted: `list_files` shuffles them, on each
+            rank in its own way. In folders, hidden files and those that begin
+            with `_` are left out.
         filesystem: A `pyarrow.fs` or fsspec file system that the names are
             paths of. Default: the one of each URL, or the local one.
         suffixes: Where a folder is named: endings of the files to take. Empty
@@ -95,11 +94,30 @@ def find_files(
 
 
 def _each(names: Names) -> Iterable[str]:
+    symbolic = tf.is_tensor(names) and not hasattr(names, "numpy")
+    if symbolic or (
+        isinstance(names, tf.data.Dataset) and not tf.executing_eagerly()
+    ):
+        msg = (
+            "Names of files must be known when the dataset is made. Received: "
+            f"{names}, in a graph. Give the names, or a pattern of them, "
+            "instead of calling a reader in interleave, map or a TF1 graph on "
+            "tensors."
+        )
+        raise DataError(msg)
     if isinstance(names, tf.data.Dataset):
-        names = [name.decode() for name in names.as_numpy_iterator()]
-    if isinstance(names, str | os.PathLike):
+        names = sorted(names.as_numpy_iterator())
+    elif tf.is_tensor(names):
+        names = np.asarray(names)
+    if isinstance(names, np.ndarray):
+        names = names.ravel().tolist()
+    if isinstance(names, str | bytes | os.PathLike):
         names = [names]
-    return [os.fspath(name) for name in names]
+    found = [os.fsdecode(name) for name in names]
+    if "" in found:
+        msg = "The name of a file is empty. Expected a path."
+        raise DataError(msg)
+    return found
 
 
 def _resolve(name: str, filesystem: Any) -> tuple[pa.fs.FileSystem, str]:
@@ -159,7 +177,10 @@ def _of_path(
     if info.type == pa.fs.FileType.Directory:
         base, wild = path, ""
     selector = pa.fs.FileSelector(
-        base or "/", allow_not_found=True, recursive=True
+        base or "/",
+        allow_not_found=True,
+        # Folders that no name can match may be many, or not ours to read.
+        recursive=not wild or "/" in wild or "**" in wild,
     )
     matches = re.compile(_expression(wild)).fullmatch if wild else None
     files = []
@@ -172,11 +193,29 @@ def _of_path(
             files.append(
                 SourceFile(target, one.path, label, _partitions(one.path))
             )
+    if isinstance(target, pa.fs.LocalFileSystem):
+        loops = _loops({os.path.dirname(file.path) for file in files}, base)
+        files = [f for f in files if os.path.dirname(f.path) not in loops]
     return sorted(files, key=lambda file: file.path)
 
 
+def _loops(folders: Iterable[str], base: str) -> set[str]:
+    """Folders that are reached by a link to one of those above them."""
+    found = set()
+    for folder in folders:
+        above = [base]
+        for part in folder[len(base) :].strip("/").split("/"):
+            above.append(os.path.join(above[-1], part))
+        real = [os.path.realpath(one) for one in above if one != base]
+        real.append(os.path.realpath(base))
+        if folder != base and len(set(real)) < len(real):
+            found.add(folder)
+    return found
+
+
 def _url(name: str, path: str) -> str:
-    return f"{name.split('://', 1)[0]}://{path.lstrip('/')}"
+    scheme = name.split("://", 1)[0]
+    return f"{scheme}://{path if scheme == 'file' else path.lstrip('/')}"
 
 
 def _is_hidden(inside: str) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
 
 from ._containers import Container
 from ._errors import DataError
@@ -36,9 +39,9 @@ def make_options(
     Raises:
         ValueError: If one has no sense.
     """
-    least = {
+    least: dict[str, tuple[Any, int]] = {
         "batch_size": (batch_size, 1),
-        "shuffle": (int(shuffle), 0),
+        "shuffle": (shuffle, 0),
         "seed": (seed, 0),
         "num_parallel_reads": (
             2 if num_parallel_reads is None else num_parallel_reads,
@@ -47,8 +50,8 @@ def make_options(
         "prefetch": (prefetch, 1),
     }
     for name, (value, bound) in least.items():
-        if value < bound:
-            msg = f"{name} is {bound} or more. Received: {value}."
+        if not isinstance(value, int | np.integer) or value < bound:
+            msg = f"{name} is an integer, {bound} or more. Received: {value!r}."
             raise ValueError(msg)
     if on_error not in ("raise", "skip"):
         msg = f"on_error is 'raise' or 'skip'. Received: {on_error!r}."
@@ -128,20 +131,25 @@ def _that_fit(
     report: LoadReport,
 ) -> list[Container]:
     """The files without those that do not fit to the ones before them."""
-    try:
-        resolve(containers, fields)
-    except DataError:
-        pass
-    else:
-        return list(containers)
     kept: list[Container] = []
-    for number, one in enumerate(containers):
+    errors: list[DataError] = []
+
+    def fit(some: Sequence[Container]) -> None:
+        # Halved where one of them does not fit: few do not.
         try:
-            resolve([*kept, one], fields)
+            resolve([*kept, *some], fields)
         except DataError as error:
-            if not kept and number == len(containers) - 1:
-                raise
-            report.skip_file(one.label, str(error))
+            if len(some) > 1:
+                half = len(some) // 2
+                fit(some[:half])
+                fit(some[half:])
+                return
+            errors.append(error)
+            report.skip_file(some[0].label, str(error))
         else:
-            kept.append(one)
+            kept.extend(some)
+
+    fit(containers)
+    if not kept:
+        raise errors[-1]
     return kept

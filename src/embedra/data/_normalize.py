@@ -229,14 +229,19 @@ def _dense(source: pa.Array, column: Column) -> _Read:
     read = _scalars(values, column)
     bad, reason = _of_rows(read.bad, lengths), read.reason
     wrong = uneven | (lengths != size)
-    if not wrong.any():
+    null = np.asarray(source.is_null())
+    if column.field.default is not None:
+        wrong &= ~null
+    if not (wrong | null).any():
         array = pa.FixedSizeListArray.from_arrays(read.values, size)
         return _Read(array, bad, reason)
     array = _fitted(read.values, lengths, column)
-    if column.field.length == "exact":
+    if column.field.length == "exact" and wrong.any():
         found = int(lengths[np.flatnonzero(wrong)[0]])
         reason = (
-            f"has {found} values, expected {list(column.shape)}. Give its "
+            _NullHint
+            if null[wrong].all()
+            else f"has {found} values, expected {list(column.shape)}. Give its "
             "Field length='right' or 'left' to pad and cut a list, or a "
             "ragged_rank"
         )

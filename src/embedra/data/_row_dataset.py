@@ -95,7 +95,7 @@ class RowDataset(tf.data.Dataset):
         plain = count is None or isinstance(count, int)
         if self._epochs != 1 or self._first or not plain:
             return super().repeat(count, name=name)
-        return self._like(None if count in (None, -1) else count, 0)
+        return self._like(None if count is None or count < 0 else count, 0)
 
     def _like(self, epochs: int | None, first: int) -> RowDataset:
         return RowDataset(
@@ -114,7 +114,7 @@ class RowDataset(tf.data.Dataset):
         if batches is not None:
             left = tf.data.INFINITE_CARDINALITY
             if self._epochs is not None or not batches:
-                left = max(batches * (self._epochs or 1) - self._first, 0)
+                left = max(batches * (self._epochs or 0) - self._first, 0)
             data = data.apply(tf.data.experimental.assert_cardinality(left))
         kept = tf.data.Options()
         # The place of an iterator is in the dataset, none of it in Python.
@@ -130,6 +130,10 @@ class RowDataset(tf.data.Dataset):
         if batches is None:
             epochs = _FOREVER if self._epochs is None else self._epochs
             rounds = tf.data.Dataset.range(epochs)
+            # An epoch without rows would be followed by others, for ever.
+            rounds = rounds.take_while(
+                lambda n: tf.logical_or(n == 0, self._has_rows())
+            )
             return rounds.flat_map(
                 lambda n: self._read(token, epoch + n, 0, _FOREVER)
             )
@@ -149,6 +153,15 @@ class RowDataset(tf.data.Dataset):
                 batches,
             )
         )
+
+    def _has_rows(self) -> tf.Tensor:
+        streams = self._lease.streams
+
+        @tf.autograph.experimental.do_not_convert
+        def has_rows() -> Array:
+            return np.array(not streams.barren)
+
+        return tf.reshape(tf.numpy_function(has_rows, [], tf.bool), [])
 
     def _read(
         self, token: tf.Tensor, epoch: tf.Tensor, first: Any, last: int

@@ -15,6 +15,7 @@ from ._arrow_types import (
     TypeMismatchError,
     arrow_type,
     check_readable,
+    check_times,
     take_apart,
     tensor_dtype,
     widest,
@@ -65,6 +66,8 @@ class Column:
         """What stands in for a missing value: the default, or zero."""
         if self.field.default is not None:
             return self.field.default
+        if pa.types.is_boolean(self.value):
+            return False
         return b"" if pa.types.is_binary(self.value) else 0
 
     @property
@@ -107,11 +110,15 @@ def resolve(
     if fields is None:
         fields = [*containers[0].schema.names, *containers[0].partitions]
     chosen = [Field(f) if isinstance(f, str) else f for f in fields]
+    if not chosen:
+        msg = "No column is asked for. Expected one or more, or fields=None."
+        raise DataError(msg)
     names = [field.name for field in chosen]
+    names += [f"{field.name}_present" for field in chosen if field.mask]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         msg = (
-            f"More than one column or field is named "
+            f"More than one column or mask is named "
             f"{', '.join(map(repr, twice))}. Expected each name once."
         )
         raise DataError(msg)
@@ -161,7 +168,27 @@ def _column(
         shapes = [Shape(arrow_type(field.dtype), ())]
     value = _value(field, found, shapes)
     levels, shape = _layout(field, found, shapes)
-    return Column(field, value, levels, shape)
+    column = Column(field, value, levels, shape)
+    _check_default(column)
+    return column
+
+
+def _check_default(column: Column) -> None:
+    default = column.field.default
+    if default is None:
+        return
+    try:
+        held = pa.scalar(default, column.value).as_py()
+        fits = not pa.types.is_integer(column.value) or held == default
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        fits = False
+    if not fits:
+        msg = (
+            f"Field {column.name!r}: default={default!r} is no value of type "
+            f"{column.dtype.name}, in which the column is read. Expected one "
+            "that is, or a dtype that holds it."
+        )
+        raise DataError(msg)
 
 
 def _found(
@@ -198,6 +225,7 @@ def _value(
 ) -> pa.DataType:
     label = found[0][0] if found else ""
     try:
+        check_times(shapes)
         if field.dtype is None:
             value = widest([shape.value for shape in shapes])
             if pa.types.is_null(value):
@@ -209,21 +237,28 @@ def _value(
             label = found[number][0] if found else ""
             check_readable(shape.value, value)
     except TypeMismatchError as error:
-        if field.dtype is None:
-            label = _odd_one(found, shapes)
+        open_type = field.dtype is None
+        label = _odd_one(found, shapes, open_type=open_type) or label
         msg = f"{label}: column {field.name!r} {error}."
         raise DataError(msg) from error
     return value
 
 
-def _odd_one(found: list[tuple[str, pa.DataType]], shapes: list[Shape]) -> str:
-    """The file at which the types stop to agree."""
+def _odd_one(
+    found: list[tuple[str, pa.DataType]],
+    shapes: list[Shape],
+    *,
+    open_type: bool,
+) -> str:
+    """The file at which the types stop to agree; empty if they do."""
     for count in range(1, len(shapes) + 1):
         try:
-            widest([shape.value for shape in shapes[:count]])
+            check_times(shapes[:count])
+            if open_type:
+                widest([shape.value for shape in shapes[:count]])
         except TypeMismatchError:
             return found[count - 1][0]
-    return found[0][0]
+    return ""
 
 
 def _layout(

@@ -143,7 +143,7 @@ class Source:
     def _choose_chunk_rows(self) -> int:
         names = [column.name for column in self.columns]
         size = max(one.row_bytes(names) for one in self._containers)
-        rows = min(_CHUNK_ROWS, int(_CHUNK_BYTES / size) + 1)
+        rows = min(_CHUNK_ROWS, int(_CHUNK_BYTES / max(size, 1.0)) + 1)
         batch = self.options.batch_size
         # Whole batches, so that few need to be put together.
         return rows if rows < batch else rows // batch * batch
