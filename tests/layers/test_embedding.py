@@ -49,7 +49,7 @@ def test_absent_ids_read_as_the_default(default, row):
     assert layer(np.array([5])).numpy().tolist() == [row]
 
 
-@pytest.mark.parametrize("default", ["zero", [1.0], 3])
+@pytest.mark.parametrize("default", ["zero", [1.0], [[1.0, 2.0]], 3])
 def test_wrong_default_is_refused(default):
     with pytest.raises((ValueError, TypeError)):
         Embedding(2, inference_default=default)

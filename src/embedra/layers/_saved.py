@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import numpy as np
+
 
 def checked_default(default: Any, dim: int, name: str) -> str | list[float]:
     """Returns `inference_default` in a form that JSON holds.
@@ -20,7 +22,8 @@ def checked_default(default: Any, dim: int, name: str) -> str | list[float]:
     """
     if isinstance(default, str) and default in ("initializer", "zeros"):
         return default
-    row = [] if isinstance(default, str) else list(default)
+    is_row = np.ndim(default) == 1
+    row = list(default) if is_row else []
     if len(row) != dim:
         msg = (
             f"`inference_default` of layer {name!r} must be 'initializer', "
