@@ -8,6 +8,18 @@ Names and arguments are those of `tf.estimator`, which TensorFlow no longer has.
 
 from . import experimental as experimental, export as export
 from ._add_metrics import add_metrics as add_metrics
+from ._canned_combined import (
+    DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
+    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
+)
+from ._canned_dnn import (
+    DNNClassifier as DNNClassifier,
+    DNNRegressor as DNNRegressor,
+)
+from ._canned_linear import (
+    LinearClassifier as LinearClassifier,
+    LinearRegressor as LinearRegressor,
+)
 from ._estimator import Estimator as Estimator
 from ._exporters import (
     BestExporter as BestExporter,

@@ -7,12 +7,18 @@
 
 from embedra.estimator import (
     BestExporter as BestExporter,
+    DNNClassifier as DNNClassifier,
+    DNNLinearCombinedClassifier as DNNLinearCombinedClassifier,
+    DNNLinearCombinedRegressor as DNNLinearCombinedRegressor,
+    DNNRegressor as DNNRegressor,
     Estimator as Estimator,
     EstimatorSpec as EstimatorSpec,
     EvalSpec as EvalSpec,
     Exporter as Exporter,
     FinalExporter as FinalExporter,
     LatestExporter as LatestExporter,
+    LinearClassifier as LinearClassifier,
+    LinearRegressor as LinearRegressor,
     ModeKeys as ModeKeys,
     RunConfig as RunConfig,
     TrainSpec as TrainSpec,
