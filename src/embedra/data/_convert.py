@@ -46,13 +46,15 @@ def convert(
         Rows written.
 
     Raises:
-        DataError: If the source cannot be read or has no rows.
+        DataError: If the source cannot be read or has no rows, or is the
+            destination, or that is a folder.
         ValueError: If `row_group_rows` is not positive.
     """
     if row_group_rows < 1:
         msg = f"row_group_rows is 1 or more. Received: {row_group_rows}."
         raise ValueError(msg)
     target = Path(destination)
+    _check_target(target, source.path)
     parts = _Parts(target, source, f"{settings} {row_group_rows}")
     pending: list[pa.Table] = []
     count = 0
@@ -74,6 +76,15 @@ def convert(
         raise DataError(msg)
     parts.join()
     return parts.rows
+
+
+def _check_target(target: Path, source: Path) -> None:
+    if target.is_dir():
+        msg = f"{target}: is a folder. Expected the name of a file to write."
+        raise DataError(msg)
+    if target.exists() and target.samefile(source):
+        msg = f"{target}: is the file to read. Expected another to write."
+        raise DataError(msg)
 
 
 class _Parts:

@@ -90,6 +90,14 @@ class CsvRows(RowSource):
             {},
             self._found if on_error == "skip" else None,
         )
+        names = self._container.schema.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            msg = (
+                f"{path}: more than one column is named "
+                f"{', '.join(map(repr, twice))}. Expected each name once."
+            )
+            raise DataError(msg)
 
     def tables(self, skip: int = 0) -> Iterator[pa.Table]:
         """Streams the rows in runs; see `RowSource`."""

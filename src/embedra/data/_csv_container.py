@@ -34,6 +34,9 @@ class CsvContainer(Container):
         types: Mapping[str, pa.DataType],
         report: LoadReport | None = None,
     ) -> None:
+        if len(delimiter) != 1:
+            msg = f"delimiter is one character. Received: {delimiter!r}."
+            raise DataError(msg)
         self._file = file
         self._report = report
         self._delimiter = delimiter
@@ -41,10 +44,11 @@ class CsvContainer(Container):
         try:
             with self._open() as reader:
                 schema = reader.schema
-        except FAULTS as error:
+                found = {one.name: one.type for one in schema}
+        except (*FAULTS, UnicodeDecodeError) as error:
             msg = f"{file.label}: cannot be read as text: {error}"
             raise DataError(msg) from error
-        self._types = {**{one.name: one.type for one in schema}, **types}
+        self._types = {**found, **types}
         super().__init__(file.label, schema, [None], file.partitions)
 
     def _open(

@@ -16,6 +16,7 @@ from ._containers import FAULTS, ArrowContainer, Container, ParquetContainer
 from ._csv_container import CsvContainer
 from ._errors import DataError
 from ._files import SourceFile, find_files
+from ._orc_container import OrcContainer
 from ._string_ids import string_ids
 
 
@@ -130,7 +131,7 @@ def profile(
 
     Args:
         filenames: As for `ParquetDataset`. Files that end in `.csv`, `.tsv`,
-            `.arrow` or `.feather` are read as such, others as Parquet.
+            `.arrow`, `.feather` or `.orc` are read as such, others as Parquet.
         sample: How many of the first rows to keep.
         progress: Called with rows read and rows in all, if that is known.
 
@@ -152,7 +153,7 @@ def profile(
         for batch in _batches(one):
             _count(batch, by_name)
             missing = sample - len(found.sample)
-            found.sample += batch.slice(0, max(missing, 0)).to_pylist()
+            found.sample += _rows(batch.slice(0, max(missing, 0)))
             found.rows += batch.num_rows
             if progress is not None:
                 progress(found.rows, total)
@@ -165,6 +166,8 @@ def _open(file: SourceFile) -> Container:
         return CsvContainer(file, "\t" if suffix == ".tsv" else ",", {})
     if suffix in (".arrow", ".feather"):
         return ArrowContainer(file)
+    if suffix == ".orc":
+        return OrcContainer(file)
     return ParquetContainer(file)
 
 
@@ -202,7 +205,12 @@ def _count(batch: pa.RecordBatch, by_name: dict[str, ColumnProfile]) -> None:
         column.nulls += array.null_count
         if column.distinct is None:
             continue
-        shape = take_apart(array.type)
+        try:
+            shape = take_apart(array.type)
+        except TypeMismatchError:
+            # Of another type than in the files before.
+            column.distinct = None
+            continue
         while array.type != shape.value:
             if pa.types.is_nested(array.type):
                 array = array.flatten()
@@ -213,3 +221,18 @@ def _count(batch: pa.RecordBatch, by_name: dict[str, ColumnProfile]) -> None:
                 array = array.cast(shape.value)
         column.values += len(array) - array.null_count
         column.distinct.add(array)
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    names = batch.schema.names
+    values = [[_value(one) for one in column] for column in batch.columns]
+    rows = zip(*values, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _value(value: pa.Scalar) -> Any:
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError, LookupError):
+        # A time that Python has no object for: the number that it is.
+        return value.cast(pa.int64()).as_py()
