@@ -89,6 +89,37 @@ def test_b12_placeholders_of_unknown_rank_are_features():
                 )
 
 
+def test_lookups_of_columns_build_no_functions():
+    with tf.Graph().as_default() as graph:
+        fc.input_layer(features(), [user_column(), word_column()])
+        built = graph.as_graph_def()
+    assert not built.library.function
+    # A graph has a hundred columns, and each op takes a millisecond to make.
+    assert len(built.node) < 130
+
+
+def test_sparse_ids_out_of_order_are_told():
+    ids = tf.SparseTensor([[1, 0], [0, 0]], [7, 8], [2, 1])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="user_embedding.*row-major"
+    ):
+        fc.input_layer({"user": ids}, [user_column()])
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ([7], TypeError, "`features` must be a dict"),
+        ({"user": None}, ValueError, "Feature 'user' must be .* None"),
+        ({"item": [7]}, ValueError, "user"),
+    ],
+    ids=["list", "none", "missing"],
+)
+def test_features_that_are_not_there_are_told(given, error, said):
+    with pytest.raises(error, match=said):
+        fc.input_layer(given, [user_column()])
+
+
 def test_missing_ids_of_dense_features_can_be_ids():
     ids = fc.categorical_column_with_embedding(
         "user", tf.int64, drop_missing=False

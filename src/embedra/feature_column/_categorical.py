@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any, Self
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from embedra.dynamic_embedding.embedding_variable import (
@@ -83,16 +84,21 @@ class OpenCategoricalColumn(CategoricalColumn):
         self._check_dtype(given.dtype)
         if isinstance(given, tf.SparseTensor):
             return given
-        present = tf.ones(tf.shape(given), tf.bool)
-        if self.drop_missing:
-            missing = "" if given.dtype == tf.string else -1
-            present = tf.not_equal(given, tf.cast(missing, given.dtype))
-        indices = tf.where(present)
+        indices = tf.where(self._present(given))
         return tf.SparseTensor(
             indices,
             tf.gather_nd(given, indices),
             tf.shape(given, out_type=tf.int64),
         )
+
+    def _present(self, given: tf.Tensor) -> tf.Tensor:
+        """Returns which of dense ids are any, `bool`."""
+        if not self.drop_missing:
+            return tf.fill(tf.shape(given), value=True)
+        if given.dtype == tf.string:
+            return tf.not_equal(given, "")
+        missing = np.int64(-1).astype(given.dtype.as_numpy_dtype)
+        return tf.not_equal(given, missing)
 
     def _check_dtype(self, given: tf.DType) -> None:
         if given == tf.string if self.dtype == tf.string else given.is_integer:

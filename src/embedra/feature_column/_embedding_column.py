@@ -218,10 +218,9 @@ class DynamicEmbeddingColumn(DenseColumn):
         rows = table.pooled(
             bags, self.combiner, max_norm=self.max_norm, **access._asdict()
         )
-        rows = bags.restore(rows)
-        return tf.ensure_shape(
-            rows, [*[None] * (rows.shape.rank - 1), self.dimension]
-        )
+        rows.set_shape([None, self.dimension])
+        restored: tf.Tensor = bags.restore(rows)
+        return restored
 
     def get_config(self) -> dict[str, Any]:
         """Returns the arguments, as JSON."""

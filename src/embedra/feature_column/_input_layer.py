@@ -202,12 +202,29 @@ def as_list(columns: Any) -> list[Any]:
     return list(columns)
 
 
-def without_ragged(features: Mapping[str, Any]) -> dict[str, Any]:
+def without_ragged(features: Any) -> dict[str, Any]:
     """Returns features of which ragged ones are sparse.
 
     Args:
         features: Features by name.
+
+    Raises:
+        TypeError: If they are not given by name.
+        ValueError: If one is None.
     """
+    if not isinstance(features, Mapping):
+        msg = (
+            "`features` must be a dict of features by their names. Received: "
+            f"{features!r}."
+        )
+        raise TypeError(msg)
+    for name, value in features.items():
+        if value is None:
+            msg = (
+                f"Feature {name!r} must be a dense, sparse or ragged tensor. "
+                "Received: None."
+            )
+            raise ValueError(msg)
     return {
         name: value.to_sparse() if isinstance(value, tf.RaggedTensor) else value
         for name, value in features.items()

@@ -155,19 +155,7 @@ def _ragged_bags(ids: tf.RaggedTensor, weights: Any, owner: str) -> Bags:
 
 def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
     ids = with_rank(ids)
-    outer = max(ids.shape.rank - 1, 1)
-    outer_shape = ids.dense_shape[:outer]
-    # Row-major number of each id's bag.
-    strides = tf.math.cumprod(outer_shape, exclusive=True, reverse=True)
-    bag_of = tf.reduce_sum(ids.indices[:, :outer] * strides, axis=1)
-    in_order = tf.debugging.assert_non_negative(
-        bag_of[1:] - bag_of[:-1],
-        f"{owner} needs sparse ids in row-major order. Use tf.sparse.reorder.",
-    )
-    with tf.control_dependencies([] if in_order is None else [in_order]):
-        splits = tf.searchsorted(
-            bag_of, tf.range(tf.reduce_prod(outer_shape) + 1), out_type=tf.int64
-        )
+    outer_shape, bag_of, bags = _bags_of(ids)
     flat_weights = _no_weights()
     if weights is not None:
         flat_weights = _same(
@@ -178,12 +166,55 @@ def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
         )
 
     def restore(rows: tf.Tensor) -> tf.Tensor:
-        shape = tf.concat([outer_shape, tf.shape(rows, tf.int64)[-1:]], 0)
-        restored = tf.reshape(rows, shape)
-        restored.set_shape(ids.shape[:outer].concatenate(rows.shape[-1:]))
-        return restored
+        static = ids.shape[: max(ids.shape.rank - 1, 1)]
+        if outer_shape is not None:
+            shape = tf.concat([outer_shape, tf.shape(rows, tf.int64)[-1:]], 0)
+            rows = tf.reshape(rows, shape)
+        rows.set_shape(static.concatenate(rows.shape[-1:]))
+        return rows
 
+    splits = _splits_of(bag_of, bags, owner)
     return Bags(ids.values, splits, flat_weights, restore)
+
+
+def _bags_of(
+    ids: tf.SparseTensor,
+) -> tuple[tf.Tensor | None, tf.Tensor, tf.Tensor]:
+    """Returns the outer shape, each id's bag in it, and how many there are.
+
+    Of matrices, which are most of what there is, a row is a bag: the shape is
+    None, and there is nothing to work out, in each of many columns.
+    """
+    outer = max(ids.shape.rank - 1, 1)
+    if outer == 1:
+        return None, ids.indices[:, 0], ids.dense_shape[0]
+    outer_shape = ids.dense_shape[:outer]
+    # Row-major number of each id's bag.
+    strides = tf.math.cumprod(outer_shape, exclusive=True, reverse=True)
+    bag_of = tf.reduce_sum(ids.indices[:, :outer] * strides, axis=1)
+    return outer_shape, bag_of, tf.reduce_prod(outer_shape)
+
+
+def _splits_of(bag_of: tf.Tensor, bags: tf.Tensor, owner: str) -> tf.Tensor:
+    """Returns where bags begin and end.
+
+    The ops are called as they are: tf.Assert builds a branch and functions
+    for it, and tf.searchsorted works out shapes that are known here.
+    """
+    in_order = tf.raw_ops.Assert(
+        condition=tf.reduce_all(bag_of[1:] >= bag_of[:-1]),
+        data=[
+            f"{owner} needs sparse ids in row-major order. Use "
+            "tf.sparse.reorder."
+        ],
+    )
+    with tf.control_dependencies([] if in_order is None else [in_order]):
+        splits = tf.raw_ops.LowerBound(
+            sorted_inputs=tf.expand_dims(bag_of, 0),
+            values=tf.expand_dims(tf.range(0, bags + 1, dtype=tf.int64), 0),
+            out_type=tf.int64,
+        )
+    return tf.squeeze(splits, axis=0)
 
 
 def with_rank(value: Any) -> Any:
