@@ -68,7 +68,14 @@ def test_rank_comes_from_a_launcher(monkeypatch, names):
 
 @pytest.mark.parametrize(
     ("rank", "size"),
-    [("0", None), (None, "2"), ("2", "2"), ("-1", "2"), ("one", "2")],
+    [
+        ("0", None),
+        (None, "2"),
+        ("2", "2"),
+        ("-1", "2"),
+        ("one", "2"),
+        ("²", "5"),
+    ],
 )
 def test_wrong_rank_names_the_variables(monkeypatch, rank, size):
     for name, value in (("RANK", rank), ("WORLD_SIZE", size)):
@@ -130,8 +137,20 @@ def test_rank_of_our_launcher_goes_before_tf_config(monkeypatch):
         '{"cluster": {"worker": ["a:1"]}}',
         '{"cluster": {"worker": ["a:1"]}, "task": {"type": "ps", "index": 0}}',
         '{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 1}}',
+        '{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": -1}}',
+        '{"cluster": {"chief": "a:1"}, "task": {"type": "chief", "index": 0}}',
+        '{"cluster": {"chief": [1]}, "task": {"type": "chief", "index": 0}}',
     ],
-    ids=["no_json", "list", "no_task", "no_such_job", "no_such_task"],
+    ids=[
+        "no_json",
+        "list",
+        "no_task",
+        "no_such_job",
+        "no_such_task",
+        "negative",
+        "text",
+        "numbers",
+    ],
 )
 def test_wrong_tf_config_is_shown(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)

@@ -67,6 +67,22 @@ def test_function_runs_in_its_scope_and_keeps_its_name():
     assert current_options().mode == "train"
 
 
+def generator():
+    yield 1
+
+
+async def coroutine():
+    pass
+
+
+@pytest.mark.parametrize("later", [generator, coroutine])
+def test_functions_that_run_after_their_call_are_refused(later):
+    with pytest.raises(
+        TypeError, match=f"{later.__name__}.*with embedra.scope"
+    ):
+        hb.function(mode="infer")(later)
+
+
 def test_unknown_option_lists_the_known_ones():
     with (
         pytest.raises(TypeError, match="no option `shard`.*sharding, mode"),

@@ -94,14 +94,18 @@ def read_tf_config(text: str) -> tuple[str, int, dict[str, list[str]]] | None:
     """
     try:
         config = json.loads(text or "{}")
-        jobs: dict[str, Any] = dict(config.get("cluster") or {})
-        if not jobs:
+        given: dict[str, Any] = dict(config.get("cluster") or {})
+        if not given:
             return None
+        jobs = {job: _addresses(job, given[job]) for job in given}
         task_type = str(config["task"]["type"])
         task_id = int(config["task"]["index"])
-        if task_type != "evaluator":
-            _ = list(jobs[task_type])[task_id]
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as e:
+        if task_type != "evaluator" and task_id not in range(
+            len(jobs[task_type])
+        ):
+            msg = f"job {task_type!r} has no task {task_id}"
+            raise ValueError(msg)
+    except (AttributeError, KeyError, TypeError, ValueError) as e:
         msg = (
             "Environment variable TF_CONFIG must be JSON like "
             '{"cluster": {"chief": ["host:port"], "worker": ["host:port"]}, '
@@ -109,7 +113,16 @@ def read_tf_config(text: str) -> tuple[str, int, dict[str, list[str]]] | None:
             f"cluster. Received: TF_CONFIG={text!r} ({type(e).__name__}: {e})."
         )
         raise ValueError(msg) from None
-    return task_type, task_id, {job: list(jobs[job]) for job in jobs}
+    return task_type, task_id, jobs
+
+
+def _addresses(job: str, given: Any) -> list[str]:
+    """Returns the addresses of a job's tasks, in the order of their index."""
+    # A string is a list, too, of its letters.
+    if isinstance(given, list) and all(isinstance(one, str) for one in given):
+        return given
+    msg = f"job {job!r} must be a list of addresses, not {given!r}"
+    raise TypeError(msg)
 
 
 @functools.lru_cache(maxsize=1)
@@ -174,7 +187,7 @@ def _place(
 ) -> tuple[int, int]:
     values = {name: variables.get(name) for name in (rank, size)}
     numbers = [
-        int(value) if value is not None and value.isdigit() else None
+        int(value) if value and value.isascii() and value.isdigit() else None
         for value in values.values()
     ]
     if numbers[0] is None or numbers[1] is None or numbers[0] >= numbers[1]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -72,7 +73,8 @@ def function(**options: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         The decorator.
 
     Raises:
-        TypeError: If an option is unknown.
+        TypeError: If an option is unknown, or what is decorated is a generator
+            or a coroutine, which would run after the scope has ended.
         ValueError: If the value of an option is wrong.
 
     Example:
@@ -85,6 +87,8 @@ def function(**options: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     Options().replaced(options)
 
     def decorate(decorated: Callable[_P, _R]) -> Callable[_P, _R]:
+        _check_runs_when_called(decorated)
+
         @functools.wraps(decorated)
         def within(*args: _P.args, **kwargs: _P.kwargs) -> _R:
             with scope(**options):
@@ -93,3 +97,17 @@ def function(**options: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
         return within
 
     return decorate
+
+
+def _check_runs_when_called(decorated: Callable[..., Any]) -> None:
+    if (
+        inspect.isgeneratorfunction(decorated)
+        or inspect.iscoroutinefunction(decorated)
+        or inspect.isasyncgenfunction(decorated)
+    ):
+        msg = (
+            f"{decorated!r} runs after it was called, out of the scope that "
+            "embedra.function makes for the call. Use `with embedra.scope(...)`"
+            " within it."
+        )
+        raise TypeError(msg)
