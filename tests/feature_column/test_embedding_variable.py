@@ -301,6 +301,23 @@ def test_lookups_of_nn_take_dense_variables_and_de_variables_too():
     assert tf1.nn.relu is v1.nn.relu
 
 
+def test_lookups_of_nn_take_one_table_by_any_name():
+    table = variable()
+    ids = tf.SparseTensor([[0, 0]], np.array([7]), [1, 1])
+    rows = [
+        tf1.nn.embedding_lookup(params=table, ids=[7]),
+        tf1.nn.embedding_lookup_sparse(
+            params=table, sp_ids=ids, sp_weights=None
+        ),
+        tf1.nn.safe_embedding_lookup_sparse(
+            embedding_weights=table, sparse_ids=ids
+        ),
+    ]
+    np.testing.assert_array_equal(rows, np.ones((3, 1, 2)))
+    with pytest.raises(TypeError, match="takes one table"):
+        tf1.nn.embedding_lookup([table, table], [7])
+
+
 def test_strings_are_ids():
     table = tf1.get_embedding_variable("word", 2, key_dtype=tf.string)
     step(table, ["a", "", "a"])
@@ -318,6 +335,11 @@ def test_strings_are_ids():
             r"must be StorageType\.DRAM\. Received: .*HBM_DRAM",
         ),
         (lambda: ev.StorageOption("SSDHASH"), NotImplementedError, "SSDHASH"),
+        (
+            lambda: tf1.get_embedding_variable("user", 2, ev_option=3),
+            TypeError,
+            "`ev_option` of embedding variable 'user' must be .* Received: 3",
+        ),
         (lambda: ev.CounterFilter(-1), ValueError, "Received: -1"),
         (lambda: ev.CounterFilter(1.5), ValueError, "Received: 1.5"),
         (

@@ -71,6 +71,14 @@ def test_v1_without_indicators_is_the_auc_of_all(rng):
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def test_scores_may_differ_by_less_than_float32_tells():
+    scores = 1.0 + np.array([3.0, 1.0, 2.0]) * 1e-12
+    with tf.Graph().as_default(), v1.Session() as session:
+        _, update = metrics.gauc([1, 0, 1], scores, [7, 7, 7])
+        session.run(v1.local_variables_initializer())
+        assert session.run(update) == 1.0
+
+
 def test_weights_and_soft_labels_count(rng):
     labels, predictions, groups = impressions(rng, 60, 4)
     labels = rng.random(60)

@@ -8,6 +8,7 @@
 """
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,9 @@ from embedra.compat._names import names_of as _names_of
 from embedra.dynamic_embedding import embedding_variable as _ev
 
 
+_TABLES = (_ev.EmbeddingVariable, _de.Variable, _de.TrainableWrapper)
+
+
 def _knowing_of_tables(name: str) -> Callable[..., Any]:
     """Makes a lookup of TensorFlow's that takes tables too.
 
@@ -25,17 +29,26 @@ def _knowing_of_tables(name: str) -> Callable[..., Any]:
         name: Name of the function.
     """
     theirs = getattr(_tf.compat.v1.nn, name)
+    # What TensorFlow calls the first argument: one of them is another's.
+    first = next(iter(inspect.signature(theirs).parameters))
 
     @functools.wraps(theirs)
-    def look_up(params: Any, *args: Any, **kwargs: Any) -> Any:
-        table = params
-        if isinstance(params, list | tuple) and len(params) == 1:
-            table = params[0]
-        if isinstance(table, _ev.EmbeddingVariable):
-            return getattr(_ev, name)(table, *args, **kwargs)
-        if isinstance(table, _de.Variable | _de.TrainableWrapper):
-            return getattr(_de, name)(table, *args, **kwargs)
-        return theirs(params, *args, **kwargs)
+    def look_up(*args: Any, **kwargs: Any) -> Any:
+        params = args[0] if args else kwargs.get(first)
+        others = [params] if not isinstance(params, list | tuple) else params
+        tables = [one for one in others if isinstance(one, _TABLES)]
+        if not tables:
+            return theirs(*args, **kwargs)
+        if len(others) > 1:
+            msg = (
+                f"{name} takes one table: tables are not made of parts. "
+                f"Received: {params!r}."
+            )
+            raise TypeError(msg)
+        kwargs.pop(first, None)
+        table = tables[0]
+        lib = _ev if isinstance(table, _ev.EmbeddingVariable) else _de
+        return getattr(lib, name)(table, *args[1:], **kwargs)
 
     return look_up
 

@@ -71,6 +71,7 @@ def get_embedding_variable(
 
     Raises:
         NotImplementedError: If something is asked for that is not supported.
+        TypeError: If `ev_option` is none.
         ValueError: If the variable was made with other arguments, or eviction
             is given twice.
 
@@ -176,8 +177,14 @@ def _check_same(
 
 
 def _with_steps(
-    name: str, option: EmbeddingVariableOption | None, steps: int | None
+    name: str, option: Any, steps: int | None
 ) -> EmbeddingVariableOption | None:
+    if not isinstance(option, EmbeddingVariableOption | None):
+        msg = (
+            f"`ev_option` of embedding variable {name!r} must be an "
+            f"EmbeddingVariableOption. Received: {option!r}."
+        )
+        raise TypeError(msg)
     if not steps:
         return option
     if option is not None:
