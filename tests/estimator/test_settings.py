@@ -3,6 +3,7 @@
 import functools
 import json
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -40,6 +41,27 @@ def test_bad_configurations_are_refused(arguments, said):
         lib.RunConfig(**arguments)
     with pytest.raises(TypeError):
         lib.RunConfig(unknown=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("save_checkpoints_steps", 1.5, "an integer"),
+        ("save_checkpoints_secs", "60", "a number"),
+        ("tf_random_seed", "one", "an integer"),
+        ("keep_checkpoint_max", True, "an integer"),
+        ("session_config", {}, "a tf.compat.v1.ConfigProto"),
+        ("model_dir", 5, "a path"),
+        ("device_fn", "/cpu:0", "a function"),
+    ],
+)
+def test_values_of_another_kind_are_refused(name, value, kind):
+    with pytest.raises(TypeError, match=f"`{name}` must be {kind}"):
+        lib.RunConfig(**{name: value})
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert lib.RunConfig(save_checkpoints_steps=np.int64(3)).is_chief
 
 
 def test_the_cluster_is_that_of_tf_config(monkeypatch, tmp_path):

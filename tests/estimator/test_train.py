@@ -216,6 +216,49 @@ def test_another_model_is_told_from_the_one_of_the_checkpoint(tmp_path):
         other.evaluate(small.input_fn(1))
 
 
+def test_a_table_of_another_width_is_told(trained):
+    def wider(features, labels, mode):
+        user = de.get_variable("user", dim=3)
+        rows = de.embedding_lookup(user, features["user"])
+        loss = tf.reduce_mean((tf.reduce_sum(rows, axis=1) - labels) ** 2)
+        optimizer = de.DynamicEmbeddingOptimizer(v1.train.AdamOptimizer(0.1))
+        train_op = optimizer.minimize(loss, v1.train.get_global_step())
+        return lib.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+    estimator = small.make(trained.model_dir, wider)
+    said = r"user/rows has shape \[20, 2\] there and \[None, 3\] here"
+    with pytest.raises(ValueError, match=said):
+        estimator.train(small.input_fn(1))
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("steps", 2.5),
+        ("max_steps", "3"),
+        ("hooks", v1.train.StopAtStepHook(2)),
+        ("saving_listeners", [3]),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(trained, argument, value):
+    with pytest.raises(TypeError, match=f"`{argument}` must be"):
+        trained.train(small.input_fn(1), **{argument: value})
+
+
+def test_labels_that_are_not_there_are_told(tmp_path):
+    with pytest.raises(ValueError, match="None") as caught:
+        small.make(tmp_path).train(small.batches_of(1, 2))
+    assert "gives features alone" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "give", [lambda: "text", lambda: iter([1])], ids=["text", "iterator"]
+)
+def test_what_is_no_input_is_refused(tmp_path, give):
+    with pytest.raises(ValueError, match="input function must return"):
+        small.make(tmp_path).train(give)
+
+
 def test_another_seed_is_told(tmp_path, caplog):
     small.make(tmp_path, tf_random_seed=1).train(small.input_fn(1))
     small.make(tmp_path, tf_random_seed=2).train(small.input_fn(1))

@@ -151,6 +151,14 @@ def test_the_loss_says_what_is_best_by_default():
         compare({"auc": 1.0}, {"auc": 2.0})
 
 
+def test_a_loss_is_better_than_one_that_is_no_number():
+    compare = lib.BestExporter(serving_input_receiver_fn=dict)._compare
+    nan = {"loss": math.nan}
+    assert compare(nan, {"loss": 2.0})
+    assert not compare({"loss": 2.0}, nan)
+    assert not compare(nan, nan)
+
+
 def test_es03_training_ends_when_the_loss_no_longer_falls(tmp_path):
     estimator = small.make(tmp_path, params={"rate": 0.0})
     hook = lib.experimental.stop_if_no_decrease_hook(

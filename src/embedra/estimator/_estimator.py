@@ -17,7 +17,7 @@ from ._inputs import checked_input_fn
 from ._model_fn import ModelFunction
 from ._run_config import RunConfig, checked_config
 from ._run_notes import check_seed
-from ._spec import EstimatorSpec, checked_hooks
+from ._spec import EstimatorSpec, checked_hooks, checked_objects
 from ._specs import checked_steps
 from ._train_and_evaluate import TrainAndEvaluate
 from ._warm_start import WarmStartSettings, checked_warm_start
@@ -144,11 +144,17 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
             The estimator.
 
         Raises:
-            ValueError: If an argument is out of range, the input has no batch,
-                or the checkpoint is one of another model.
+            TypeError: If an argument is of a wrong kind.
+            ValueError: If one is out of range, the input has no batch, or the
+                checkpoint is one of another model.
         """
         checked_input_fn(input_fn)
         session_hooks = list(checked_hooks(hooks))
+        listeners = checked_objects(
+            saving_listeners,
+            "saving_listeners",
+            v1.train.CheckpointSaverListener,
+        )
         checked_steps(steps, "steps")
         checked_steps(max_steps, "max_steps")
         if steps is not None and max_steps is not None:
@@ -177,7 +183,6 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
         first = []
         if self._warm_start is not None and latest is None:
             first.append(self._warm_start.hook())
-        listeners = list(saving_listeners or ())
         _training.train(self._plan, input_fn, session_hooks, listeners, first)
         return self
 

@@ -1,6 +1,7 @@
 """Exporters: what is exported after evaluations."""
 
 import abc
+import math
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -171,7 +172,11 @@ def loss_smaller(
         if "loss" not in result:
             msg = f"Evaluations are compared by their loss. Received: {result}."
             raise ValueError(msg)
-    return bool(current_eval_result["loss"] < best_eval_result["loss"])
+    best, current = best_eval_result["loss"], current_eval_result["loss"]
+    # Nothing is smaller than NaN, which would stay the best for ever.
+    return bool(
+        current < best or (math.isnan(best) and not math.isnan(current))
+    )
 
 
 class BestExporter(_SavedModelExporter):

@@ -1,7 +1,7 @@
 """Calls input functions, and turns what they return into tensors."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -76,8 +76,12 @@ def inputs_of(
             raise ValueError(msg)
         features, labels = result
         return Inputs(features, labels, hooks)
-    if result is None:
-        msg = "The input function returned None instead of features."
+    if result is None or isinstance(result, str | Iterator):
+        msg = (
+            "An input function must return a tf.data.Dataset, or tensors: "
+            "features, or features and labels; of an iterator, what "
+            f"`get_next()` gives. Received: {result!r}."
+        )
         raise ValueError(msg)
     return Inputs(result, None, hooks)
 

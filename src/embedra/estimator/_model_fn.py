@@ -91,6 +91,11 @@ class ModelFunction:
                     "mode='infer', in which labels are None: it must return "
                     "its predictions before it makes anything of labels."
                 )
+            elif labels is None and "labels" in self._taken:
+                error.add_note(
+                    f"Model function {self.name!r} was called with labels=None:"
+                    " the input function gives features alone."
+                )
             raise
         if not isinstance(spec, EstimatorSpec):
             msg = (

@@ -7,6 +7,8 @@ import tensorflow as tf
 
 from embedra.scopes import context
 
+from ._run_config_kinds import check_kinds
+
 
 # Marks an argument that was not given: None turns a kind of saving off.
 _UNSET: Any = type("_Unset", (), {"__repr__": lambda _: "default"})()
@@ -46,7 +48,8 @@ class RunConfig:
         checkpoint_save_graph_def: Whether graphs are saved with checkpoints.
 
     Raises:
-        ValueError: If an argument is out of range.
+        TypeError: If an argument is of a wrong kind.
+        ValueError: If one is out of range.
 
     Example:
         >>> config = RunConfig(save_checkpoints_steps=100)
@@ -112,6 +115,7 @@ class RunConfig:
         object.__setattr__(self, "save_checkpoints_secs", seconds)
 
     def _check(self) -> None:
+        check_kinds(self)
         for name in (
             "save_summary_steps",
             "save_checkpoints_steps",

@@ -1,6 +1,6 @@
 """EstimatorSpec: what a model function returns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -226,15 +226,31 @@ def checked_hooks(
         hooks: The hooks, or None.
         argument: What the caller knows them by.
     """
-    hooks = tuple(hooks or ())
-    for hook in hooks:
-        if not isinstance(hook, tf.compat.v1.train.SessionRunHook):
-            msg = (
-                f"`{argument}` must be tf.compat.v1.train.SessionRunHook "
-                f"objects. Received: {hook!r}."
-            )
-            raise TypeError(msg)
-    return hooks
+    return checked_objects(hooks, argument, tf.compat.v1.train.SessionRunHook)
+
+
+def checked_objects(
+    objects: Iterable[Any] | None, argument: str, kind: type
+) -> tuple[Any, ...]:
+    """Returns objects of a class, or raises TypeError.
+
+    Args:
+        objects: Several, or None.
+        argument: What the caller knows them by.
+        kind: The class, one of `tf.compat.v1.train`.
+    """
+    several = [] if objects is None else objects
+    others = [several]
+    if isinstance(several, Iterable):
+        several = tuple(several)
+        others = [one for one in several if not isinstance(one, kind)]
+    if others:
+        msg = (
+            f"`{argument}` must be a list of tf.compat.v1.train."
+            f"{kind.__name__} objects. Received: {others[0]!r}."
+        )
+        raise TypeError(msg)
+    return tuple(several)
 
 
 def _check_one_graph(spec: EstimatorSpec) -> None:

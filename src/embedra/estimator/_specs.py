@@ -1,5 +1,6 @@
 """TrainSpec and EvalSpec: what train_and_evaluate does."""
 
+import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -104,17 +105,29 @@ class EvalSpec(_EvalFields):
         )
 
 
-def checked_steps(steps: int | None, argument: str) -> int | None:
-    """Returns a number of steps, or raises ValueError if it is not positive.
+def checked_steps(steps: Any, argument: str) -> int | None:
+    """Returns a number of steps, or raises.
 
     Args:
         steps: The number, or None.
         argument: What the caller knows it by.
+
+    Raises:
+        TypeError: If it is no integer.
+        ValueError: If it is not positive.
     """
+    if isinstance(steps, bool) or not isinstance(
+        steps, numbers.Integral | None
+    ):
+        msg = (
+            f"`{argument}` must be an integer or None. Received: "
+            f"{argument}={steps!r}."
+        )
+        raise TypeError(msg)
     if steps is not None and steps <= 0:
         msg = f"`{argument}` must be positive. Received: {argument}={steps}."
         raise ValueError(msg)
-    return steps
+    return None if steps is None else int(steps)
 
 
 def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:

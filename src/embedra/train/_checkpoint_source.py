@@ -98,11 +98,16 @@ def explained(error: Exception, path: str) -> Exception:
         for v in _V1.global_variables()
     }
     shapes |= {f"{state.key}/keys": None for state in saved_states()}
+    widths = {
+        f"{state.key}/rows": [None, state.tables[0].dim]
+        for state in saved_states()
+    }
     missing = [name for name in shapes if name not in saved]
     reshaped = [
         f"{name} has shape {saved[name]} there and {shape} here"
-        for name, shape in shapes.items()
-        if name in saved and shape is not None and shape != saved[name]
+        for name, shape in (shapes | widths).items()
+        if name in saved
+        and not tf.TensorShape(shape).is_compatible_with(saved[name])
     ]
     if not missing and not reshaped:
         return error
