@@ -9,6 +9,8 @@ from embedra import estimator as lib
 from . import small
 
 
+v1 = tf.compat.v1
+
 UNSEEN = 1000
 
 
@@ -38,6 +40,22 @@ def test_ids_that_are_evaluated_are_not_added(trained):
 def test_a_number_of_batches_is_evaluated(trained):
     first = trained.evaluate(small.input_fn(1))["loss"]
     assert trained.evaluate(small.input_fn(3), steps=1)["loss"] == first
+
+
+def test_scaffold_with_a_local_init_op_of_its_own_is_evaluated(tmp_path):
+    def model_fn(features, labels, mode, params):
+        spec = small.model_fn(features, labels, mode, params)
+        own = v1.get_local_variable("own", (), initializer=v1.ones_initializer)
+        init = v1.local_variables_initializer()
+        scaffold = v1.train.Scaffold(local_init_op=init)
+        metrics = spec.eval_metric_ops | {"own": (own.read_value(), own)}
+        return spec._replace(scaffold=scaffold, eval_metric_ops=metrics)
+
+    estimator = lib.Estimator(model_fn, tmp_path)
+    estimator.train(small.input_fn(2))
+    found = estimator.evaluate(small.input_fn(1))
+    assert found["own"] == 1
+    assert np.isfinite(found["loss"])
 
 
 def test_an_older_checkpoint_can_be_evaluated(tmp_path):

@@ -44,7 +44,9 @@ def evaluate(
     """
     with tf.Graph().as_default():
         built = build(plan, input_fn, ModeKeys.EVAL)
+        before = len(v1.local_variables())
         values, update = _metrics(built)
+        built = _with_initialised(built, v1.local_variables()[before:])
         final = v1.train.FinalOpsHook(values)
         hooks = [*built.hooks, *hooks, *built.spec.evaluation_hooks, final]
         session = restored_session(plan, built, hooks, checkpoint)
@@ -75,6 +77,23 @@ def _metrics(built: Built) -> tuple[dict[str, Any], tf.Operation]:
     updates = [update for _, update in metrics.values()]
     values[GLOBAL_STEP] = built.global_step
     return values, tf.group(*updates)
+
+
+def _with_initialised(built: Built, variables: list[Any]) -> Built:
+    """Has a scaffold with a `local_init_op` of its own initialise more.
+
+    Args:
+        built: The model.
+        variables: Local variables that it does not know of.
+    """
+    scaffold = built.spec.scaffold
+    if scaffold is None or scaffold.local_init_op is None:
+        return built
+    both = tf.group(scaffold.local_init_op, v1.variables_initializer(variables))
+    scaffold = v1.train.Scaffold(
+        local_init_op=both, copy_from_scaffold=scaffold
+    )
+    return built._replace(spec=built.spec._replace(scaffold=scaffold))
 
 
 def _loop(session: Any, update: tf.Operation, steps: int | None) -> None:
