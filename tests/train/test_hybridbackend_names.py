@@ -30,7 +30,8 @@ TRAIN = (
     "RMSPropOptimizer"
 )
 DATA = (
-    "Dataset.from_parquet ParquetDataset read_parquet DataFrame.Field "
+    "Dataset.from_parquet Dataset.from_orc ParquetDataset "
+    "ParquetDataset.read_schema read_parquet DataFrame.Field "
     "DataFrame.Value DataFrame.parse DataFrame.to_sparse parse to_sparse "
     "rebatch deduplicate make_one_shot_iterator make_initializable_iterator"
 )
@@ -64,8 +65,6 @@ GONE = [
 ]
 
 ELSEWHERE = [
-    "data.Dataset.from_orc",
-    "data.ParquetDataset.read_schema",
     "data.DataFrame.unbatch_and_to_sparse",
     "data.RebatchDataset",
     "data.Iterator",
