@@ -34,8 +34,10 @@ def _lookup_gradient(op: Any, *grads: Tensor) -> list[Any]:
         positions, bounds = again.positions, again.bounds
     slices = [
         tf.IndexedSlices(
-            values=tf.cast(_with_rank(grad, [-1, dim]), tf.float32),
-            indices=_with_rank(position, [-1]),
+            values=tf.cast(_as_matrix(grad, dim), tf.float32),
+            # An op of the gradient's own: functions do not take the lookup's
+            # output for an index of theirs.
+            indices=tf.reshape(position, [-1]),
             dense_shape=shape_of_slices(bound, dim),
         )
         for grad, position, bound, dim in zip(
@@ -150,11 +152,9 @@ def _split(tensors: Any, n: int) -> list[list[Tensor]]:
     return [tensors[i : i + n] for i in range(0, len(tensors), n)]
 
 
-def _with_rank(tensor: Tensor, shape: list[int]) -> Tensor:
-    """Reshapes a tensor, with no op where its rank says that it is flat."""
-    if tensor.shape.rank == len(shape):
-        return tensor
-    return tf.reshape(tensor, shape)
+def _as_matrix(rows: Tensor, dim: int) -> Tensor:
+    """Flattens rows of any rank, with no op if they are a matrix already."""
+    return rows if rows.shape.rank == 2 else tf.reshape(rows, [-1, dim])
 
 
 def _nothing(count: int) -> list[None]:
