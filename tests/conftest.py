@@ -5,6 +5,8 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from absl import logging as absl_logging
 
 
 def pytest_addoption(parser):
@@ -21,6 +23,15 @@ def pytest_addoption(parser):
 def _seeded():
     """Makes every test start from the same random state."""
     keras.utils.set_random_seed(20240607)
+
+
+@pytest.fixture(autouse=True)
+def _same_loggers():
+    """Sets levels of logging back, which commands raise for their process."""
+    level, verbosity = tf.get_logger().level, absl_logging.get_verbosity()
+    yield
+    tf.get_logger().setLevel(level)
+    absl_logging.set_verbosity(verbosity)
 
 
 @pytest.fixture
