@@ -141,6 +141,9 @@ def test_es01_the_best_counts_after_a_restart(tmp_path):
     assert export(5, 0.86)
     versions = {p.name for p in (tmp_path / "export/best").iterdir()}
     assert versions == {"2", "5", "best_evaluation.json"}
+    (tmp_path / "export/best/best_evaluation.json").write_text('{"auc": ')
+    with pytest.raises(ValueError, match=r"best_evaluation\.json is damaged"):
+        export(6, 0.9)
 
 
 def test_the_loss_says_what_is_best_by_default():

@@ -39,11 +39,22 @@ def read_json(path: str) -> dict[str, Any]:
 
     Args:
         path: The file.
+
+    Raises:
+        ValueError: If it holds something else.
     """
     if not tf.io.gfile.exists(path):
         return {}
     with tf.io.gfile.GFile(path) as file:
-        return dict(json.loads(file.read()))
+        text = file.read()
+    try:
+        return dict(json.loads(text))
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"{path} is damaged: it should hold a JSON object. Received: "
+            f"{text[:80]!r}. Mend it, or delete it to begin anew."
+        )
+        raise ValueError(msg) from error
 
 
 def write_json(path: str, content: dict[str, Any]) -> None:
