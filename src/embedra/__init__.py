@@ -10,7 +10,10 @@ import importlib as _importlib
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
-from ._checks import check_keras_backend as _check_keras_backend
+from ._checks import (
+    check_keras_backend as _check_keras_backend,
+    missing_name as _missing_name,
+)
 from ._env import quiet_start_up as _quiet_start_up
 
 
@@ -123,10 +126,8 @@ def __getattr__(name: str) -> _Any:
     if name in _NAMES:
         module = _importlib.import_module(f"{__name__}.{_NAMES[name]}")
         return getattr(module, name)
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    if name in _GONE:
-        msg = f"{msg}: {_GONE[name]}; see docs/migrate-from-hybridbackend.md"
-    raise AttributeError(msg, name=name)
+    page = "docs/migrate-from-hybridbackend.md"
+    raise _missing_name(__name__, name, _GONE, page)
 
 
 def __dir__() -> list[str]:

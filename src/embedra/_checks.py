@@ -1,6 +1,6 @@
 """Argument checks that raise errors carrying the received value."""
 
-from collections.abc import Collection, Sized
+from collections.abc import Collection, Mapping, Sized
 
 
 def check_positive(name: str, value: int) -> int:
@@ -82,3 +82,23 @@ def check_keras_backend(found: str) -> None:
             '"backend": "tensorflow" in ~/.keras/keras.json.'
         )
         raise ImportError(msg)
+
+
+def missing_name(
+    module: str, name: str, gone: Mapping[str, str], page: str
+) -> AttributeError:
+    """Returns the error for a name that a module does not have.
+
+    Args:
+        module: Name of the module.
+        name: The name.
+        gone: What to use in place of names that users come with.
+        page: The document that lists these.
+
+    Returns:
+        The error, with the advice if there is one.
+    """
+    msg = f"module {module!r} has no attribute {name!r}"
+    if name in gone:
+        msg = f"{msg}: {gone[name]}; see {page}"
+    return AttributeError(msg, name=name)

@@ -2,6 +2,8 @@
 
 from typing import NoReturn
 
+from embedra._checks import missing_name
+
 
 GONE = {
     "CuckooHashTable": "use embedra.table.Table",
@@ -24,7 +26,4 @@ def missing(name: str) -> NoReturn:
         name: Name that the namespace does not have.
     """
     module = __name__.rpartition(".")[0]
-    msg = f"module {module!r} has no attribute {name!r}"
-    if name in GONE:
-        msg = f"{msg}: {GONE[name]}; see docs/migrate-from-tfra.md"
-    raise AttributeError(msg, name=name)
+    raise missing_name(module, name, GONE, "docs/migrate-from-tfra.md")

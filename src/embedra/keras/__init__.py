@@ -12,7 +12,7 @@ from . import callbacks as callbacks
 from ._convert import convert as convert
 from ._methods import ModelMethods as ModelMethods
 from ._model import Model as Model
-from ._wraps import wraps as wraps
+from ._wraps import named_as as named_as, wraps as wraps
 
 
 def __getattr__(name: str) -> _Any:

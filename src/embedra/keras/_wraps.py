@@ -45,9 +45,17 @@ def wraps(cls: Any) -> Any:
         return Model
     if issubclass(cls, ModelMethods):
         return cls
+    return named_as(cls, (ModelMethods, cls))
+
+
+def named_as(cls: Any, bases: tuple[Any, ...]) -> Any:
+    """Makes a class that is called as another one.
+
+    Args:
+        cls: The other one.
+        bases: What the new class is a subclass of.
+    """
     names = ("__module__", "__qualname__", "__doc__")
     return type(
-        cls.__name__,
-        (ModelMethods, cls),
-        {name: getattr(cls, name) for name in names},
+        cls.__name__, bases, {name: getattr(cls, name) for name in names}
     )

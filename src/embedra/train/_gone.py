@@ -2,6 +2,8 @@
 
 from typing import NoReturn
 
+from embedra._checks import missing_name
+
 
 GONE = {
     "SyncReplicasOptimizer": "leave it out, and use the optimizer inside: the "
@@ -19,7 +21,4 @@ def missing(name: str) -> NoReturn:
         name: Name that the namespace does not have.
     """
     module = __name__.rpartition(".")[0]
-    msg = f"module {module!r} has no attribute {name!r}"
-    if name in GONE:
-        msg = f"{msg}: {GONE[name]}; see docs/migrate-from-hybridbackend.md"
-    raise AttributeError(msg, name=name)
+    raise missing_name(module, name, GONE, "docs/migrate-from-hybridbackend.md")

@@ -81,12 +81,12 @@ def _keras_optimizer(cls: Any) -> Any:
             "class of that one."
         )
         raise TypeError(msg)
-    return _named(cls, (optimizers.TableOptimizer, cls))
+    return keras_models.named_as(cls, (optimizers.TableOptimizer, cls))
 
 
 @functools.cache
 def _v1_optimizer(cls: Any) -> Any:
-    return _named(cls, (optimizers.for_tables(cls),))
+    return keras_models.named_as(cls, (optimizers.for_tables(cls),))
 
 
 def _estimator(cls: Any) -> Any:
@@ -95,15 +95,7 @@ def _estimator(cls: Any) -> Any:
 
     if callable(getattr(cls, "train_and_evaluate", None)):
         return cls
-    return _named(cls, (cls, estimator.TrainAndEvaluate))
-
-
-def _named(cls: Any, bases: tuple[Any, ...]) -> Any:
-    """Makes a class that is called as another one."""
-    names = ("__module__", "__qualname__", "__doc__")
-    return type(
-        cls.__name__, bases, {name: getattr(cls, name) for name in names}
-    )
+    return keras_models.named_as(cls, (cls, estimator.TrainAndEvaluate))
 
 
 def _name_of(cls: type) -> str:
