@@ -1,9 +1,13 @@
 """Training with several processes: what ranks exchange, and how."""
 
 from ._communicator import Communicator as Communicator
-from ._current import communicator as communicator
+from ._current import (
+    communicator as communicator,
+    job_communicator as job_communicator,
+)
 from ._gradients import reduce_gradients as reduce_gradients
 from ._mpi import MpiCommunicator as MpiCommunicator
+from ._ownership import owned as owned
 from ._sharded_lookup import (
     batch_share as batch_share,
     sharded_rows as sharded_rows,

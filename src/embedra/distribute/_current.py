@@ -1,4 +1,4 @@
-"""communicator: that of this process."""
+"""communicator, job_communicator: those of this process."""
 
 from embedra._checks import check_one_of
 from embedra.scopes import context
@@ -58,3 +58,28 @@ def communicator(
         )
         raise RuntimeError(msg)
     return found
+
+
+def job_communicator() -> Communicator | None:
+    """Returns the communicator of the ranks that train one model, if any do.
+
+    It is what layers, optimizers and `fit` ask. In a job, the first call starts
+    MPI, and waits until all ranks have made it.
+
+    Returns:
+        `communicator()` in a job of more than one rank. None in one process;
+        and where `TF_CONFIG` names parameter servers, through which workers
+        share what they train.
+
+    Raises:
+        RuntimeError: See `communicator`.
+
+    Example:
+        >>> job_communicator() is None
+        True
+    """
+    cluster = context.cluster_spec
+    has_servers = cluster is not None and "ps" in cluster.jobs
+    if context.world_size == 1 or has_servers:
+        return None
+    return communicator()

@@ -1,7 +1,6 @@
 """TableResource: a native table as a TensorFlow resource, and its records."""
 
 import json
-import random
 import threading
 import uuid
 from collections.abc import Iterator, MutableMapping, Sequence
@@ -11,13 +10,15 @@ from weakref import WeakKeyDictionary, finalize
 import tensorflow as tf
 from google.protobuf import wrappers_pb2  # type: ignore[import-untyped]
 
-from embedra import _ops, scopes
+from embedra import _ops
+from embedra.distribute import Communicator
 
 from ._arguments import checked_dim, checked_dtype, checked_key_dtype
 from ._bounds import Bound
 from ._initializers import InitializerSpec, resolve_initializer
 from ._records import Records, Slot, TableStatistics
 from ._scalars import ScalarStore, number
+from ._seeds import chosen_seed
 
 
 CHUNK_SIZE = 65_536
@@ -37,6 +38,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         device: Device that holds the table, or "".
         shared_name: What sessions know the table by, or None.
         bound: How many records it keeps, and which go first.
+        communicator: Of the ranks that hold the table together, or None.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         device: str,
         shared_name: str | None,
         bound: Bound,
+        communicator: Communicator | None,
     ) -> None:
         super().__init__(device=device)
         self.name = name
@@ -60,15 +63,11 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         self.key_dtype = checked_key_dtype(key_dtype, name)
         self.initial_capacity = int(initial_capacity)
         self.bound = bound
+        self._communicator = communicator
         self.initializer: InitializerSpec = resolve_initializer(
             initializer, self.dim
         )
-        if seed is None:
-            seed = self.initializer.seed
-        if seed is None:
-            seed = scopes.current_options().seed
-        # Python's generator is the one that unseeded Keras initializers use.
-        self.seed: int = random.getrandbits(62) if seed is None else int(seed)
+        self.seed = chosen_seed(seed, self.initializer, name)
         # The name that initial rows are drawn with: the name at creation, also
         # after the state is restored into a table of another name.
         self.stream_name = name
@@ -161,6 +160,11 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
 
     def _add_trackable_child(self, name: str, value: Any) -> None:
         """Leaves out the saved functions: the class itself has them."""
+
+    @property
+    def communicator(self) -> Communicator | None:
+        """Of the ranks that hold the table together; None if it is whole."""
+        return self._communicator
 
     @property
     def origin(self) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import tensorflow as tf
 
 from embedra import _ops
+from embedra.distribute import Communicator
 
 from ._arguments import check_ids, checked_rows
 from ._bounds import checked_bound, checked_order
@@ -38,7 +39,8 @@ class Table(TableResource):
             arithmetic are float32.
         seed: Seed of the initial rows. By default the initializer's own seed,
             or else that of `embedra.scope(seed=...)`, or else a fresh one that
-            `keras.utils.set_random_seed` governs.
+            `keras.utils.set_random_seed` governs; in a job of several ranks one
+            that the name gives, the same on all.
         initial_capacity: Records to make room for up front.
         device: Device that holds the table, by default the current one.
         shared_name: What the sessions of a TF1 graph, also those of other
@@ -77,6 +79,7 @@ class Table(TableResource):
         shared_name: str | None = None,
         max_capacity: int = 0,
         eviction: str = "recency",
+        communicator: Communicator | None = None,
     ) -> None:
         super().__init__(
             dim,
@@ -89,6 +92,7 @@ class Table(TableResource):
             device=device,
             shared_name=shared_name,
             bound=checked_bound(max_capacity, eviction, name),
+            communicator=communicator,
         )
 
     def keys_of(self, ids: Any) -> tf.Tensor:
