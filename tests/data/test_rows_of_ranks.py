@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from embedra.data import ParquetDataset
+from embedra.data import Dataset, ParquetDataset, read_csv, read_table
 from embedra.data._containers import ParquetContainer
 from embedra.data._files import find_files
 from embedra.data._plan import Plan, Share
@@ -58,11 +58,47 @@ def test_p04_plans_of_any_number_of_ranks(files, ranks, shuffle):
     assert (found == list(range(100))) == (not shuffle)
 
 
-def test_rank_that_does_not_exist_is_refused(files):
+READERS = {
+    "parquet": lambda files, _: ParquetDataset(files, 6),
+    "shuffled": lambda files, _: ParquetDataset(files, 6, shuffle=20),
+    "names": lambda files, _: Dataset.from_parquet(files).batch(6),
+    "table": lambda *_: read_table({"x": np.arange(100)}, 6),
+    "csv": lambda _, path: read_csv(path, 6),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_p04_each_rank_of_a_job_reads_its_share(
+    files, tmp_path, monkeypatch, reader, ranks
+):
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["x", *map(str, range(100))]))
+    found = []
+    for rank in range(ranks):
+        monkeypatch.setenv("EMBEDRA_RANK", str(rank))
+        monkeypatch.setenv("EMBEDRA_WORLD_SIZE", str(ranks))
+        found.append(rows(READERS[reader](files, path)))
+    assert {len(share) for share in found} <= {100 // ranks, 100 // ranks + 1}
+    assert sorted(sum(found, [])) == list(range(100))
+
+
+def test_rank_of_a_job_reads_all_rows_if_told_to(files, monkeypatch):
+    monkeypatch.setenv("EMBEDRA_RANK", "1")
+    monkeypatch.setenv("EMBEDRA_WORLD_SIZE", "2")
+    assert rows(ParquetDataset(files, 6, None, 1, 0)) == list(range(100))
+    assert len(rows(ParquetDataset(files, 6, partition_count=1))) == 100
+
+
+@pytest.mark.parametrize(
+    ("count", "index"), [(2, 2), (2, -1), (2, "1"), (3, None), (None, 1)]
+)
+def test_rank_that_does_not_exist_is_refused(files, count, index):
     with pytest.raises(
-        ValueError, match="partition_index=2, partition_count=2"
+        ValueError,
+        match=f"partition_index={index!r}|partition_index={index}",
     ):
-        ParquetDataset(files, 6, None, 2, 2)
+        ParquetDataset(files, 6, None, count, index)
 
 
 def test_epochs_differ_and_can_be_had_again(files):

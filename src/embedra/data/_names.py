@@ -81,8 +81,8 @@ class Dataset:
     def from_parquet(
         filenames: Names,
         fields: Sequence[Field | str] | None = None,
-        partition_count: int = 1,
-        partition_index: int = 0,
+        partition_count: int | None = None,
+        partition_index: int | None = None,
         skip_corrupted_data: bool = False,
         to_dense: bool = False,
         num_parallel_reads: int | None = None,
@@ -93,7 +93,8 @@ class Dataset:
         Args:
             filenames: As for `ParquetDataset`.
             fields: Names or `Field`s to read; default: all columns.
-            partition_count: Number of ranks that share the rows.
+            partition_count: Number of ranks that share the rows; by default
+                those of the job, not 1 as in HybridBackend.
             partition_index: This rank, from 0.
             skip_corrupted_data: Leaves out and counts what cannot be read.
             to_dense: Whether to pad ragged columns.
@@ -117,8 +118,8 @@ class Dataset:
     def from_orc(
         filenames: Names,
         fields: Sequence[Field | str] | None = None,
-        partition_count: int = 1,
-        partition_index: int = 0,
+        partition_count: int | None = None,
+        partition_index: int | None = None,
         skip_corrupted_data: bool = False,
         to_dense: bool = False,
         num_parallel_reads: int | None = None,
@@ -128,7 +129,8 @@ class Dataset:
         Args:
             filenames: As for `ParquetDataset`.
             fields: Names or `Field`s to read; default: all columns.
-            partition_count: Number of ranks that share the rows.
+            partition_count: Number of ranks that share the rows; by default
+                those of the job, not 1 as in HybridBackend.
             partition_index: This rank, from 0.
             skip_corrupted_data: Leaves out and counts what cannot be read.
             to_dense: Whether to pad ragged columns.
@@ -149,8 +151,8 @@ class Dataset:
 def read_parquet(
     batch_size: int,
     fields: Sequence[Field | str] | None = None,
-    partition_count: int = 1,
-    partition_index: int = 0,
+    partition_count: int | None = None,
+    partition_index: int | None = None,
     **options: Any,
 ) -> Callable[[tf.data.Dataset], RowDataset]:
     """A transformation of a dataset of file names to one of batches.
@@ -158,7 +160,8 @@ def read_parquet(
     Args:
         batch_size: Rows of a batch.
         fields: Names or `Field`s to read; default: all columns.
-        partition_count: Number of ranks that share the rows.
+        partition_count: Number of ranks that share the rows; by default those
+            of the job, not 1 as in HybridBackend.
         partition_index: This rank, from 0.
         **options: As for `ParquetDataset`.
 

@@ -21,7 +21,7 @@ from ._files import Names, SourceFile, find_files
 from ._load_report import LoadReport
 from ._make_source import make_options, make_source, open_files
 from ._orc_container import OrcContainer
-from ._plan import Share
+from ._plan import share_of
 from ._row_dataset import RowDataset
 from ._source import OnError
 
@@ -29,8 +29,8 @@ from ._source import OnError
 class ReadOptions(TypedDict, total=False):
     """Options that all readers share; see `ParquetDataset`."""
 
-    partition_count: int
-    partition_index: int
+    partition_count: int | None
+    partition_index: int | None
     shuffle: bool | int
     seed: int
     drop_remainder: bool
@@ -211,8 +211,8 @@ def _dataset(
     report: LoadReport,
     options: ReadOptions,
 ) -> RowDataset:
-    share = Share(
-        options.get("partition_count", 1), options.get("partition_index", 0)
+    share = share_of(
+        options.get("partition_count"), options.get("partition_index")
     )
     making = make_options(
         batch_size,

@@ -10,7 +10,7 @@ from ._field import Field
 from ._files import Names, find_files
 from ._load_report import LoadReport
 from ._make_source import make_options, make_source, open_files
-from ._plan import Share
+from ._plan import share_of
 from ._row_dataset import RowDataset
 from ._schema import resolve
 from ._source import OnError
@@ -25,9 +25,12 @@ class ParquetDataset(RowDataset):
         batch_size: Rows of a batch; the last of an epoch may have fewer.
         fields: Names or `Field`s to read; default: all columns of the first
             file, with types wide enough for all files.
-        partition_count: Number of ranks that share the rows.
-        partition_index: This rank, from 0. All ranks together read each row
-            once, none more than one row more than another.
+        partition_count: Number of ranks that share the rows. Default: those
+            of the job, `embedra.context.world_size`; give 1 to have all rows
+            on each rank.
+        partition_index: This rank, from 0; default `embedra.context.rank`. All
+            ranks together read each row once, none more than one row more than
+            another.
         shuffle: Whether to shuffle files, row groups, and rows in windows of
             65,536; or the number of rows of a window. Each epoch has another
             order.
@@ -58,8 +61,8 @@ class ParquetDataset(RowDataset):
         filenames: Names,
         batch_size: int = 1,
         fields: Sequence[Field | str] | None = None,
-        partition_count: int = 1,
-        partition_index: int = 0,
+        partition_count: int | None = None,
+        partition_index: int | None = None,
         *,
         shuffle: bool | int = False,
         seed: int = 0,
@@ -79,7 +82,7 @@ class ParquetDataset(RowDataset):
             prefetch=prefetch,
             on_error=on_error,
         )
-        share = Share(partition_count, partition_index)
+        share = share_of(partition_count, partition_index)
         report = LoadReport()
         files = find_files(filenames, filesystem)
         containers = open_files(files, ParquetContainer, on_error, report)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from embedra.scopes import context
+
 from ._containers import Container
 
 
@@ -59,12 +61,40 @@ class Share:
     index: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.index < self.count:
+        integers = isinstance(self.count, int | np.integer) and isinstance(
+            self.index, int | np.integer
+        )
+        if not integers or not 0 <= self.index < self.count:
             msg = (
-                "partition_index is in [0, partition_count). Received: "
-                f"partition_index={self.index}, partition_count={self.count}."
+                "partition_index is an integer in [0, partition_count). "
+                f"Received: partition_index={self.index!r}, "
+                f"partition_count={self.count!r}."
             )
             raise ValueError(msg)
+
+
+def share_of(count: int | None, index: int | None) -> Share:
+    """The share that is asked for.
+
+    Args:
+        count: Number of ranks that share the rows. Default: those of the job
+            that this process is in, which is 1 where it is in none.
+        index: One of them, from 0. Default: this process.
+
+    Raises:
+        ValueError: If there is no such rank, or one of two is left out where
+            it could be any.
+    """
+    if count is None and index is None:
+        return Share(context.world_size, context.rank)
+    if count is None or (index is None and count != 1):
+        msg = (
+            "Expected partition_count and partition_index, or neither, for "
+            "the share of this process in its job. Received: "
+            f"partition_count={count}, partition_index={index}."
+        )
+        raise ValueError(msg)
+    return Share(count, index or 0)
 
 
 class Plan:
