@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -61,9 +62,8 @@ class Share:
     index: int = 0
 
     def __post_init__(self) -> None:
-        integers = isinstance(self.count, int | np.integer) and isinstance(
-            self.index, int | np.integer
-        )
+        given: tuple[Any, ...] = (self.count, self.index)
+        integers = all(isinstance(n, int | np.integer) for n in given)
         if not integers or not 0 <= self.index < self.count:
             msg = (
                 "partition_index is an integer in [0, partition_count). "
