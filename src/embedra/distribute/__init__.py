@@ -1,5 +1,10 @@
 """Training with several processes: what ranks exchange, and how."""
 
+from ._agreement import (
+    RankError as RankError,
+    gather_values as gather_values,
+    together as together,
+)
 from ._communicator import Communicator as Communicator
 from ._current import (
     communicator as communicator,
@@ -7,6 +12,7 @@ from ._current import (
 )
 from ._gradients import reduce_gradients as reduce_gradients
 from ._mpi import MpiCommunicator as MpiCommunicator
+from ._one_writer import one_writer as one_writer
 from ._ownership import owned as owned
 from ._sharded_lookup import (
     batch_share as batch_share,

@@ -10,15 +10,17 @@ chunks is that of the table when it is exported.
 """
 
 import functools
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from embedra import _ops
+from embedra.distribute import Communicator, gather_values
 
 from ._group import TableGroup
+from ._joint_checkpoint import save_jointly
+from ._planned_export import chunk_count
 from ._records import Records
 from ._resource import CHUNK_SIZE
 from ._restore import replace_state, set_layout
@@ -61,6 +63,8 @@ def save_groups(
 ) -> list[tf.Tensor]:
     """Writes groups of tables as checkpoints that are to be merged.
 
+    Those that ranks hold together are written by all ranks, see `save_jointly`.
+
     Args:
         groups: Groups by unique path; each is written as one table.
         file_prefix: Where to write, a string tensor.
@@ -68,6 +72,19 @@ def save_groups(
     Returns:
         The prefixes written.
     """
+    prefixes: list[tf.Tensor] = []
+    for communicator, parts in _by_communicator(groups).items():
+        if communicator is None:
+            prefixes += _save_whole(parts, file_prefix)
+        else:
+            prefixes += save_jointly(parts, communicator, file_prefix)
+    return prefixes
+
+
+def _save_whole(
+    groups: dict[str, TableGroup], file_prefix: Any
+) -> list[tf.Tensor]:
+    """Writes groups of tables by this process alone."""
     prefixes: list[tf.Tensor] = []
 
     def write(tensors: dict[str, Any]) -> None:
@@ -80,8 +97,7 @@ def save_groups(
         )
         prefixes.append(prefix)
 
-    for path, given in groups.items():
-        group = given.origin
+    for path, group in groups.items():
         header = group_header(group)
         chunk = 0
         for table in group.tables:
@@ -147,6 +163,19 @@ def _as_groups(tables: dict[str, Table]) -> dict[str, TableGroup]:
     return {path: TableGroup([table]) for path, table in tables.items()}
 
 
+def _by_communicator(
+    groups: dict[str, TableGroup],
+) -> dict[Communicator | None, dict[str, TableGroup]]:
+    """Sorts groups by the ranks that hold them; None for this one alone."""
+    found: dict[Communicator | None, dict[str, TableGroup]] = {}
+    for path, given in groups.items():
+        group = given.origin
+        # What a SavedModel traces is for tables that one process has.
+        held_by = group.communicator if tf.executing_eagerly() else None
+        found.setdefault(held_by, {})[path] = group
+    return found
+
+
 def _export(table: Table) -> Iterator[list[tf.Tensor]]:
     """Reads a table in chunks, also when a SavedModel traces it."""
     cursor = tf.constant(0, tf.int64)
@@ -208,6 +237,7 @@ def _is_past_the_end(table: Table, keys: tf.Tensor, chunk: int) -> bool:
 
 
 def _chunk_count(table: Table) -> int:
-    """Number of chunks that the table has now, also when tracing."""
+    """Number of chunks that the table has now, on all ranks, when tracing."""
+    own = chunk_count(table)
     with tf.init_scope():
-        return math.ceil(int(table.size()) / CHUNK_SIZE)
+        return sum(gather_values(table.communicator, own, label="chunks"))

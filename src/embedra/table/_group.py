@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.distribute import Communicator, owned
+
 from ._records import Records, Slot
 from ._table import Table
 
@@ -28,6 +30,12 @@ class TableGroup(NamedTuple):
     def first(self) -> Table:
         """The table that speaks for all in what they have in common."""
         return self.tables[0]
+
+    @property
+    def communicator(self) -> Communicator | None:
+        """Of the ranks that hold the map together; None if it is whole."""
+        found = self.first.communicator
+        return None if found is None or found.size == 1 else found
 
     @property
     def origin(self) -> "TableGroup":
@@ -55,6 +63,24 @@ class TableGroup(NamedTuple):
             if table.slots != agreed:
                 table.set_slots(agreed)
         return agreed
+
+    def own(self, keys: Any, columns: Sequence[Any]) -> list[Any]:
+        """Keeps what is this rank's.
+
+        Args:
+            keys: Keys, `int64`, shape `(n,)`.
+            columns: Tensors with an element for each key, or with none.
+
+        Returns:
+            The columns, with the elements of keys that this rank holds.
+        """
+        if self.communicator is None:
+            return list(columns)
+        kept = tf.where(owned(keys, self.communicator))[:, 0]
+        return [
+            column if column.shape[0] == 0 else tf.gather(column, kept)
+            for column in map(tf.convert_to_tensor, columns)
+        ]
 
     def split(self, records: Records) -> Iterator[tuple[Table, Records]]:
         """Splits records by table.

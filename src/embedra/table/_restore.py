@@ -83,9 +83,11 @@ def replace_state(
     try:
         for records in read_chunks():
             _check_records(header, records)
-            for table, part in group.split(records):
+            kept = Records(*group.own(records.keys, records))
+            for table, part in group.split(kept):
                 table.import_records(part)
-        parts = group.parts(tf.convert_to_tensor(pending[0]), pending)
+        waiting = group.own(pending[0], pending)
+        parts = group.parts(tf.convert_to_tensor(waiting[0]), waiting)
         for table, (keys, gradients) in zip(group.tables, parts, strict=True):
             _restore_pending_gradients(table, keys, gradients)
     except BaseException:

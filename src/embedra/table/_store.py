@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from embedra.distribute import together
+
 from ._group import TableGroup
 from ._records import Records
 from ._restore import replace_state
@@ -17,6 +19,7 @@ from ._state import (
     group_pending,
     to_file_columns,
 )
+from ._streaming import stream_state
 from ._table import Table
 
 
@@ -29,22 +32,42 @@ def save_to_store(
 ) -> None:
     """Writes all state of a table, or of a group as of one, chunk by chunk.
 
+    Where ranks hold it together, all must take part, each with a store of its
+    own: that of rank 0 gets all records, the others none.
+
     Args:
         tables: The table or tables.
         store: Takes NumPy arrays by name, as `save_own_variables` is given.
+
+    Raises:
+        RankError: On all ranks, if one of them failed.
     """
     group = _as_group(tables)
-    text = group_header(group).to_json().encode()
-    store[_HEADER] = np.frombuffer(text, np.uint8)
-    for name, array in zip(_PENDING, group_pending(group), strict=True):
+    communicator = group.communicator
+    with together(communicator, f"saving table {group.first.name!r}"):
+        if communicator is None:
+            header, pending = group_header(group), group_pending(group)
+            chunks = (c for t in group.tables for c in t.export_chunks())
+            _fill(store, header, pending, chunks)
+        else:
+            _fill(store, *stream_state(group, communicator))
+
+
+def _fill(
+    store: MutableMapping[str, Any],
+    header: TableHeader,
+    pending: tuple[Any, Any],
+    chunks: Iterator[Records],
+) -> None:
+    store[_HEADER] = np.frombuffer(header.to_json().encode(), np.uint8)
+    for name, array in zip(_PENDING, pending, strict=True):
         store[name] = array
-    chunks = 0
-    for table in group.tables:
-        for records in table.export_chunks():
-            for name, column in to_file_columns(records).items():
-                store[f"{name}_{chunks:06d}"] = column
-            chunks += 1
-    store["chunks"] = np.int64(chunks)
+    count = 0
+    for records in chunks:
+        for name, column in to_file_columns(records).items():
+            store[f"{name}_{count:06d}"] = column
+        count += 1
+    store["chunks"] = np.int64(count)
 
 
 def read_header(store: MutableMapping[str, Any], table: Table) -> TableHeader:

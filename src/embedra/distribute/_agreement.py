@@ -1,0 +1,113 @@
+"""What ranks do together: it is done on all of them, or fails on all."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ._communicator import Communicator
+
+
+class RankError(RuntimeError):
+    """What ranks did together failed on one of them, and so on all."""
+
+
+def gather_values(
+    communicator: Communicator | None, value: Any, *, label: str
+) -> list[Any]:
+    """Gives every rank the value of each rank.
+
+    It also waits for all ranks. Not inside a `tf.function`.
+
+    Args:
+        communicator: Of the ranks; None for this one alone.
+        value: Small, and of what JSON has.
+        label: Name in messages.
+
+    Returns:
+        The values by rank.
+
+    Raises:
+        RankError: If a rank that was to take part has failed; see `together`.
+
+    Example:
+        >>> from embedra.distribute import communicator
+        >>> gather_values(communicator(), {"step": 3}, label="steps")
+        [{'step': 3}]
+    """
+    if communicator is None:
+        return [value]
+    return _values(_exchange(communicator, {"value": value}, label))
+
+
+@contextlib.contextmanager
+def together(communicator: Communicator | None, label: str) -> Iterator[None]:
+    """Makes a block fail on all ranks if it fails on one.
+
+    The block ends when that of each rank has. Ranks that wait in
+    `gather_values` are told of the failure there.
+
+    Args:
+        communicator: Of the ranks; with None or one rank nothing is done.
+        label: What the block does, for messages.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        RankError: On all ranks, if the block failed on any. Its cause, on that
+            rank, is the error itself.
+
+    Example:
+        >>> from embedra.distribute import communicator
+        >>> with together(communicator(), "making a folder"):
+        ...     done = True
+    """
+    if communicator is None or communicator.size == 1:
+        yield
+        return
+    try:
+        yield
+        _values(_exchange(communicator, {}, label))
+    except RankError:
+        raise
+    except Exception as error:
+        text = f"{label}: {type(error).__name__}: {error}"
+        raise _failure(
+            _exchange(communicator, {"error": text}, label)
+        ) from error
+
+
+def _exchange(
+    communicator: Communicator, message: dict[str, Any], label: str
+) -> list[dict[str, Any]]:
+    """Sends a message to all ranks; returns theirs."""
+    text = np.frombuffer(json.dumps(message).encode(), np.uint8)
+    try:
+        gathered, counts = communicator.all_gather_v(text, label=label)
+    except tf.errors.OpError as error:
+        # All ranks get it, in the same exchange.
+        raise RankError(str(error.message)) from error
+    ends = np.cumsum(counts.numpy())[:-1]
+    return [
+        json.loads(part.tobytes()) for part in np.split(gathered.numpy(), ends)
+    ]
+
+
+def _values(messages: list[dict[str, Any]]) -> list[Any]:
+    if any("error" in message for message in messages):
+        raise _failure(messages)
+    return [message.get("value") for message in messages]
+
+
+def _failure(messages: list[dict[str, Any]]) -> RankError:
+    """Returns the error of the first rank that failed."""
+    rank, text = next(
+        (rank, message["error"])
+        for rank, message in enumerate(messages)
+        if "error" in message
+    )
+    return RankError(f"Rank {rank} failed, and so all ranks did. {text}")

@@ -1,0 +1,69 @@
+"""State of tables that ranks hold together, written and read."""
+
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+import state_of_tables as shared
+import tensorflow as tf
+
+from embedra import Table
+from embedra.distribute import RankError, communicator, one_writer
+from embedra.table import save_to_store
+
+
+comm = communicator()
+
+
+def write(folder):
+    tables = shared.filled(comm)
+    check_failures(tables, folder)
+    with one_writer(folder / "model") as path:
+        tf.train.Checkpoint(**tables).write(path)
+    stores = {name: {} for name in tables}
+    for name, table in tables.items():
+        save_to_store(table, stores[name])
+    with one_writer(folder / "stores") as path:
+        Path(path).write_bytes(pickle.dumps(stores))
+    # Others wrote nothing there, and rank 0 is done.
+    names = {path.name.split(".")[0] for path in folder.iterdir()}
+    assert names == {"model", "stores"}, names
+
+
+def check_failures(tables, folder):
+    """What fails on one rank fails on all, and leaves nothing."""
+    checkpoint = tf.train.Checkpoint(**tables)
+    with pytest.raises(RankError, match="to the same place.*one_writer"):
+        checkpoint.write(str(folder / "same"))
+    with pytest.raises(RankError, match="Rank 1 .*OSError: the disk is full"):
+        write_or_fail(checkpoint, folder, failing=1)
+    uneven = Table(2, name="uneven", seed=comm.rank, communicator=comm)
+    with pytest.raises(RankError, match="'uneven'.*seed=0 on rank 0, 1 on"):
+        write_or_fail(tf.train.Checkpoint(table=uneven), folder)
+    comm.barrier(label="failures")
+    assert not list(folder.iterdir())
+
+
+def write_or_fail(checkpoint, folder, failing=None):
+    with one_writer(folder / "failed") as path:
+        if comm.rank == failing:
+            msg = "the disk is full"
+            raise OSError(msg)
+        checkpoint.write(path)
+
+
+def read(*folders):
+    for folder in folders:
+        tables = shared.empty(comm)
+        shared.read(tables, folder)
+        shared.check(tables, comm)
+        tables = shared.empty(comm)
+        shared.read_stores(tables, folder)
+        shared.check(tables, comm)
+
+
+if __name__ == "__main__":
+    {"write": write, "read": read}[sys.argv[1]](*map(Path, sys.argv[2:]))
+    comm.barrier(label="end")
+    print(f"rank {comm.rank} passed", flush=True)
