@@ -6,71 +6,23 @@ import tensorflow as tf
 
 from embedra import compat, estimator as lib, feature_column as fc
 
+from .canned import (
+    AGE,
+    AGES,
+    BINARY,
+    IDS,
+    USER,
+    combined,
+    config,
+    deep,
+    embedding,
+    inputs,
+    linear,
+    predicted,
+)
+
 
 v1 = tf.compat.v1
-
-USER = fc.categorical_column_with_embedding("user", tf.int64)
-AGE = fc.numeric_column("age")
-IDS = [5, 10**12, 5, 7]
-AGES = [0.1, 0.2, 0.3, 0.4]
-BINARY = [0, 1, 1, 0]
-
-QUIET = {
-    "save_summary_steps": None,
-    "log_step_count_steps": None,
-    "checkpoint_save_graph_def": False,
-}
-
-
-def config(folder):
-    return lib.RunConfig(model_dir=str(folder), tf_random_seed=3, **QUIET)
-
-
-def inputs(labels=None, **features):
-    """Gives an input function of one batch, as often as it is asked for."""
-    features = {"user": IDS, "age": AGES} | features
-
-    def give():
-        named = {name: tf.constant(values) for name, values in features.items()}
-        named["user"] = tf.cast(named["user"], tf.int64)
-        return named if labels is None else (named, tf.constant(labels))
-
-    return give
-
-
-def batches(**features):
-    """Gives an input function of features that ends."""
-    return lambda: tf.data.Dataset.from_tensors(inputs(**features)())
-
-
-def predicted(estimator, **features):
-    """Returns predictions of one batch by name."""
-    return next(
-        estimator.predict(batches(**features), yield_single_examples=False)
-    )
-
-
-def embedding():
-    return fc.embedding_column(USER, 3)
-
-
-def linear(**kwargs):
-    kwargs.setdefault("optimizer", v1.train.GradientDescentOptimizer(0.5))
-    return lib.LinearClassifier([USER, AGE], **kwargs)
-
-
-def deep(**kwargs):
-    return lib.DNNClassifier([4, 2], [embedding(), AGE], **kwargs)
-
-
-def combined(**kwargs):
-    columns = {
-        "linear_feature_columns": [USER, AGE],
-        "dnn_feature_columns": [embedding(), AGE],
-        "dnn_hidden_units": [4],
-    }
-    return lib.DNNLinearCombinedClassifier(**(columns | kwargs))
-
 
 CLASSIFIERS = [linear, deep, combined]
 REGRESSORS = [
@@ -458,96 +410,3 @@ def test_canned_models_have_their_names_in_compat_v1():
         for what in ("Classifier", "Regressor"):
             name = f"{kind}{what}"
             assert getattr(names, name) is getattr(lib, name)
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: linear(n_classes=1), ValueError, "n_classes"),
-        (
-            lambda: linear(label_vocabulary=["a"]),
-            ValueError,
-            "n_classes=2 different",
-        ),
-        (
-            lambda: linear(label_vocabulary=["a", "a"]),
-            ValueError,
-            "n_classes=2 different",
-        ),
-        (lambda: linear(label_vocabulary="ab"), TypeError, "list of strings"),
-        (lambda: linear(loss_reduction="none"), ValueError, "loss_reduction"),
-        (lambda: linear(weight_column=3), TypeError, "weight_column"),
-        (lambda: linear(optimizer="Adan"), ValueError, "'Adan'"),
-        (lambda: linear(optimizer=0.1), TypeError, "Received: 0.1"),
-        (lambda: linear(sparse_combiner="max"), ValueError, "'max'"),
-        (lambda: lib.LinearClassifier([]), ValueError, "at least one column"),
-        (lambda: lib.LinearClassifier(AGE), TypeError, "list of feature"),
-        (lambda: lib.LinearClassifier(["age"]), TypeError, "list of feature"),
-        (
-            lambda: lib.LinearRegressor([AGE], label_dimension=0),
-            ValueError,
-            "label_dimension",
-        ),
-        (lambda: lib.DNNClassifier([], [AGE]), ValueError, "hidden_units"),
-        (lambda: lib.DNNClassifier(4, [AGE]), ValueError, "hidden_units"),
-        (lambda: lib.DNNClassifier([0], [AGE]), ValueError, "hidden_units"),
-        (lambda: deep(dropout=1.0), ValueError, "`dropout`"),
-        (lambda: deep(activation_fn="relu"), TypeError, "`activation_fn`"),
-        (lambda: combined(dnn_hidden_units=None), ValueError, "dnn_hidden"),
-        (lambda: combined(dnn_dropout=-1), ValueError, "dnn_dropout"),
-        (lambda: combined(linear_optimizer="x"), ValueError, "linear_optim"),
-        (lib.DNNLinearCombinedClassifier, ValueError, "at least one column"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
-
-
-@pytest.mark.parametrize(
-    ("labels", "arguments", "message"),
-    [
-        (None, {}, "needs labels"),
-        ([[0, 1]] * 4, {}, r"shape \(batch, 1\)"),
-        (["a", "b", "a", "b"], {}, "label_vocabulary"),
-        (BINARY, {"label_vocabulary": ["a", "b"]}, "must be strings"),
-    ],
-)
-def test_labels_of_a_wrong_kind_are_refused(
-    tmp_path, labels, arguments, message
-):
-    estimator = linear(config=config(tmp_path), **arguments)
-    with pytest.raises(ValueError, match=message):
-        estimator.train(inputs(labels), steps=1)
-    assert estimator.latest_checkpoint() is None
-
-
-@pytest.mark.parametrize(
-    ("labels", "arguments", "message"),
-    [
-        ([0, 1, 2, 0], {}, "from 0 to 1"),
-        ([0, 1, -1, 0], {}, "from 0 to 1"),
-        ([0.0, 1.0, 0.5, 0.0], {}, "from 0 to 1"),
-        (
-            ["a", "b", "c", "b"],
-            {"label_vocabulary": ["a", "b"]},
-            "in label_vocabulary=",
-        ),
-    ],
-)
-def test_labels_of_no_class_end_training(tmp_path, labels, arguments, message):
-    estimator = linear(config=config(tmp_path), **arguments)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        estimator.train(inputs(labels), steps=1)
-
-
-def test_a_function_that_makes_no_optimizer_is_named(tmp_path):
-    estimator = linear(config=config(tmp_path), optimizer=lambda: "Adam")
-    with pytest.raises(TypeError, match="`optimizer` must be"):
-        estimator.train(inputs(BINARY), steps=1)
-
-
-def test_features_must_have_names(tmp_path):
-    estimator = linear(config=config(tmp_path))
-    with pytest.raises(TypeError, match="dict by name"):
-        estimator.train(lambda: (tf.constant([1.0]), tf.constant([1])), steps=1)

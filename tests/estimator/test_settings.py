@@ -171,6 +171,16 @@ def test_model_functions_take_what_they_need(model_fn, params, expected):
     assert next(found) == expected
 
 
+def test_without_parameters_a_model_function_gets_none_by_name():
+    def model_fn(features, mode, params):
+        return lib.EstimatorSpec(mode, features * params.get("factor", 5))
+
+    estimator = lib.Estimator(model_fn)
+    assert estimator.params == {}
+    found = estimator.predict(lambda: tf.constant([1]), allow_untrained=True)
+    assert next(found) == 5
+
+
 def test_input_functions_take_what_they_need():
     def input_fn(mode, params, config):
         assert mode == lib.ModeKeys.PREDICT

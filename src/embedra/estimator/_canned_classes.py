@@ -7,7 +7,8 @@ import tensorflow as tf
 from embedra import metrics
 
 from ._canned_heads import DEFAULT_SIGNATURE, Head
-from ._canned_labels import class_ids_of, label_columns
+from ._canned_labels import class_ids_of, label_columns, shares_of
+from ._numbers import is_integer
 from ._outputs import (
     ClassificationOutput,
     ExportOutput,
@@ -38,7 +39,7 @@ def classification_head(
         TypeError: If an argument is of a wrong kind.
         ValueError: If one is out of range, or does not suit another.
     """
-    if not isinstance(n_classes, int) or n_classes < 2:
+    if not is_integer(n_classes) or n_classes < 2:
         msg = (
             "`n_classes` must be an integer from 2 on. Received: "
             f"{n_classes!r}."
@@ -46,7 +47,7 @@ def classification_head(
         raise ValueError(msg)
     vocabulary = _checked_vocabulary(label_vocabulary, n_classes)
     head = _BinaryHead if n_classes == 2 else _MultiClassHead
-    return head(n_classes, weight_column, vocabulary, loss_reduction)
+    return head(int(n_classes), weight_column, vocabulary, loss_reduction)
 
 
 class _ClassHead(Head):
@@ -70,11 +71,6 @@ class _ClassHead(Head):
         super().__init__(units, weight_column, loss_reduction)
         self._n_classes = n_classes
         self._vocabulary = vocabulary
-
-    def labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
-        """See `Head.labels`."""
-        column = label_columns(labels, logits, 1)
-        return class_ids_of(column, self._n_classes, self._vocabulary)
 
     def _of_classes(self, scores: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns predictions by scores of shape `(batch, classes)`."""
@@ -104,11 +100,14 @@ class _ClassHead(Head):
 
 
 class _BinaryHead(_ClassHead):
+    def labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+        """See `Head.labels`."""
+        column = label_columns(labels, logits, 1)
+        return shares_of(column, self._vocabulary)
+
     def losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         """See `Head.losses`."""
-        return tf.nn.sigmoid_cross_entropy_with_logits(
-            tf.cast(labels, logits.dtype), logits
-        )
+        return tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)
 
     def predictions(self, logits: tf.Tensor) -> dict[str, tf.Tensor]:
         """See `Head.predictions`."""
@@ -159,6 +158,11 @@ class _BinaryHead(_ClassHead):
 
 
 class _MultiClassHead(_ClassHead):
+    def labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
+        """See `Head.labels`."""
+        column = label_columns(labels, logits, 1)
+        return class_ids_of(column, self._n_classes, self._vocabulary)
+
     def losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         """See `Head.losses`."""
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(

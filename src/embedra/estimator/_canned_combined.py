@@ -1,5 +1,6 @@
 """DNNLinearCombinedClassifier and DNNLinearCombinedRegressor."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,7 +70,7 @@ class _Combined(Estimator):
             deep = DeepPart(
                 "dnn_",
                 deep_columns,
-                dnn_hidden_units or (),
+                () if dnn_hidden_units is None else dnn_hidden_units,
                 dnn_optimizer,
                 _DEEP_RATE,
                 dnn_activation_fn,
@@ -83,7 +84,7 @@ class _Combined(Estimator):
                 "linear_",
                 linear_columns,
                 linear_optimizer,
-                _MOST_LINEAR,
+                min(_MOST_LINEAR, 1 / math.sqrt(len(linear_columns))),
                 linear_sparse_combiner,
                 input_layer_partitioner,
             )
@@ -113,7 +114,8 @@ class DNNLinearCombinedClassifier(_Combined):
         linear_feature_columns: Columns of the linear part, as of
             `LinearClassifier`. None for no such part.
         linear_optimizer: As `optimizer` of `LinearClassifier`; here those given
-            by name have at most the learning rate 0.005.
+            by name have the learning rate 0.005, or 1 / sqrt(number of
+            columns) if that is lower.
         dnn_feature_columns: Columns of the deep part, as of `DNNClassifier`.
             None for no such part.
         dnn_optimizer: As `optimizer` of `DNNClassifier`; here those given by

@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from embedra import feature_column, metrics
 
-from ._canned_labels import label_columns
+from ._canned_labels import label_columns, numbers_of
 from ._modes import ModeKeys
+from ._numbers import is_integer
 from ._outputs import ExportOutput, PredictOutput, RegressionOutput
 from ._spec import EstimatorSpec
 
@@ -47,7 +48,7 @@ class Head(abc.ABC):
     def __init__(
         self, units: int, weight_column: Any, loss_reduction: str
     ) -> None:
-        if loss_reduction not in _REDUCTIONS:
+        if loss_reduction not in list(_REDUCTIONS):
             msg = (
                 f"`loss_reduction` must be one of {sorted(_REDUCTIONS)}. "
                 f"Received: {loss_reduction!r}."
@@ -139,6 +140,9 @@ class Head(abc.ABC):
             losses, weights, reduction=self._reduction
         )
         if mode == ModeKeys.TRAIN:
+            if self._reduction == _SUM:
+                total = tf.reduce_sum(weights * tf.ones_like(losses))
+                v1.summary.scalar("average_loss", loss / total)
             return EstimatorSpec(mode, predictions, loss, train_op(loss))
         measured = {
             "average_loss": metrics.mean(losses, weights),
@@ -149,6 +153,13 @@ class Head(abc.ABC):
     def _weights(self, features: Any) -> Any:
         if self._weight_column is None:
             return 1.0
+        feature = features.get(self._weight_column.key)
+        if getattr(feature, "dtype", None) == tf.string:
+            msg = (
+                f"Feature {self._weight_column.key!r} has the weights of "
+                "examples, which must be numbers. Received: dtype=string."
+            )
+            raise ValueError(msg)
         (weights,) = feature_column.dense_features(
             features, [self._weight_column]
         )
@@ -171,18 +182,17 @@ class RegressionHead(Head):
     def __init__(
         self, label_dimension: Any, weight_column: Any, loss_reduction: str
     ) -> None:
-        if not isinstance(label_dimension, int) or label_dimension < 1:
+        if not is_integer(label_dimension) or label_dimension < 1:
             msg = (
                 "`label_dimension` must be an integer from 1 on. Received: "
                 f"{label_dimension!r}."
             )
             raise ValueError(msg)
-        super().__init__(label_dimension, weight_column, loss_reduction)
+        super().__init__(int(label_dimension), weight_column, loss_reduction)
 
     def labels(self, labels: Any, logits: tf.Tensor) -> tf.Tensor:
         """See `Head.labels`."""
-        columns = label_columns(labels, logits, self.units)
-        return tf.cast(columns, tf.float32)
+        return numbers_of(label_columns(labels, logits, self.units))
 
     def losses(self, labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
         """See `Head.losses`."""

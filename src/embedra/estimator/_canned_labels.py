@@ -1,6 +1,6 @@
 """Labels of canned models: a column for each number that a model predicts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -29,12 +29,16 @@ def label_columns(labels: Any, logits: tf.Tensor, width: int) -> tf.Tensor:
             "function gives none. Have it return (features, labels)."
         )
         raise ValueError(msg)
-    if not isinstance(labels, tf.Tensor):
+    if isinstance(labels, Mapping | tf.SparseTensor | tf.RaggedTensor):
         msg = (
             f"Labels must be one dense tensor of shape (batch, {width}). "
             f"Received: {labels!r}."
         )
         raise ValueError(msg)
+    labels = tf.convert_to_tensor(labels)
+    if labels.shape.rank is None:
+        first = tf.shape(labels)[:1]
+        labels = tf.reshape(labels, tf.concat([first, [-1]], axis=0))
     if labels.shape.rank == 1:
         labels = labels[:, None]
     if not labels.shape.is_compatible_with([logits.shape[0], width]):
@@ -52,6 +56,52 @@ def label_columns(labels: Any, logits: tf.Tensor, width: int) -> tf.Tensor:
     )
     with tf.control_dependencies([same]):
         return tf.ensure_shape(tf.identity(labels), [None, width])
+
+
+def numbers_of(labels: tf.Tensor) -> tf.Tensor:
+    """Returns labels that are numbers as `float32`.
+
+    Args:
+        labels: The labels.
+
+    Raises:
+        ValueError: If they are strings.
+    """
+    if labels.dtype == tf.string:
+        msg = (
+            "Labels must be numbers. Received: dtype=string. Turn them into "
+            "numbers in the input function, as tf.strings.to_number does."
+        )
+        raise ValueError(msg)
+    return tf.cast(labels, tf.float32)
+
+
+def shares_of(labels: tf.Tensor, vocabulary: Sequence[str] | None) -> tf.Tensor:
+    """Returns how far examples are of the second of two classes.
+
+    Args:
+        labels: Names of classes if there is a vocabulary, else numbers from 0
+            to 1.
+        vocabulary: Names of the two classes in their order, or None.
+
+    Returns:
+        The shares, `float32`; running it fails for other labels.
+
+    Raises:
+        ValueError: If labels are strings, and there is no vocabulary, or the
+            other way round.
+    """
+    if vocabulary is not None or not labels.dtype.is_floating:
+        return tf.cast(class_ids_of(labels, 2, vocabulary), tf.float32)
+    wanted = "Labels must be numbers from 0 to 1."
+    shares = tf.cast(labels, tf.float32)
+    with tf.control_dependencies(
+        [
+            v1.debugging.assert_non_negative(shares, message=wanted),
+            v1.debugging.assert_less_equal(shares, 1.0, message=wanted),
+        ]
+    ):
+        return tf.identity(shares)
 
 
 def class_ids_of(

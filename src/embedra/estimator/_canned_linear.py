@@ -1,5 +1,7 @@
 """LinearClassifier and LinearRegressor."""
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,10 +15,12 @@ from ._estimator import Estimator
 from ._run_config import RunConfig
 
 
-_SUM: str = tf.compat.v1.losses.Reduction.SUM
+v1: Any = tf.compat.v1
+
+_SUM: str = v1.losses.Reduction.SUM
 
 # That of `tf.estimator`, for optimizers that are given by their names.
-_MOST = 0.2
+_RATE = 0.2
 
 
 class LinearClassifier(Estimator):
@@ -35,8 +39,8 @@ class LinearClassifier(Estimator):
             strings; else they are numbers from 0.
         optimizer: An optimizer of `tf.compat.v1.train`, or a function that
             makes one for each graph, or one of "Adagrad", "Adam", "Ftrl",
-            "RMSProp" and "SGD". Those get the learning rate 0.2, or
-            1 / sqrt(number of columns) if that is lower.
+            "RMSProp" and "SGD". Those get the learning rate 0.2; None stands
+            for "Ftrl" with 1 / sqrt(number of columns) if that is lower.
         config: See `Estimator`.
         partitioner: Of dense weights.
         warm_start_from: See `Estimator`.
@@ -81,14 +85,7 @@ class LinearClassifier(Estimator):
         head = classification_head(
             n_classes, weight_column, label_vocabulary, loss_reduction
         )
-        part = LinearPart(
-            "",
-            checked_columns("feature_columns", feature_columns),
-            optimizer,
-            _MOST,
-            sparse_combiner,
-            partitioner,
-        )
+        part = _part(feature_columns, optimizer, sparse_combiner, partitioner)
         super().__init__(
             CannedModel(head, [part]).model_fn,
             model_dir,
@@ -138,17 +135,22 @@ class LinearRegressor(Estimator):
         sparse_combiner: str = "sum",
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        part = LinearPart(
-            "",
-            checked_columns("feature_columns", feature_columns),
-            optimizer,
-            _MOST,
-            sparse_combiner,
-            partitioner,
-        )
+        part = _part(feature_columns, optimizer, sparse_combiner, partitioner)
         super().__init__(
             CannedModel(head, [part]).model_fn,
             model_dir,
             config,
             warm_start_from=warm_start_from,
         )
+
+
+def _part(
+    feature_columns: Any, optimizer: Any, sparse_combiner: str, partitioner: Any
+) -> LinearPart:
+    columns = checked_columns("feature_columns", feature_columns)
+    if optimizer is None:
+        rate = min(_RATE, 1 / math.sqrt(max(1, len(columns))))
+        optimizer = functools.partial(v1.train.FtrlOptimizer, rate)
+    return LinearPart(
+        "", columns, optimizer, _RATE, sparse_combiner, partitioner
+    )

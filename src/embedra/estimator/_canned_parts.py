@@ -1,8 +1,7 @@
 """Parts of canned models: a deep and a linear one, each with its optimizer."""
 
 import dataclasses
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -13,6 +12,7 @@ from embedra._checks import check_one_of
 from ._canned_layers import batch_norm, dense
 from ._canned_optimizers import check_optimizer, optimizer_for_tables
 from ._modes import ModeKeys
+from ._numbers import is_integer, is_real
 
 
 v1: Any = tf.compat.v1
@@ -49,13 +49,18 @@ class DeepPart:
     batch_norm: bool
 
     def __post_init__(self) -> None:
-        if not _are_widths(self.hidden_units):
+        widths = _as_list(self.hidden_units)
+        if not widths or not all(is_integer(n) and n > 0 for n in widths):
             msg = (
                 f"`{self.prefix}hidden_units` must be the widths of the hidden "
                 f"layers, such as [64, 32]. Received: {self.hidden_units!r}."
             )
             raise ValueError(msg)
-        if self.dropout is not None and not 0 <= self.dropout < 1:
+        # What gives widths only once is used for several graphs.
+        object.__setattr__(self, "hidden_units", widths)
+        if self.dropout is not None and not (
+            is_real(self.dropout) and 0 <= self.dropout < 1
+        ):
             msg = (
                 f"`{self.prefix}dropout` must be from 0 to less than 1. "
                 f"Received: {self.dropout!r}."
@@ -68,6 +73,7 @@ class DeepPart:
             )
             raise TypeError(msg)
         _check_part(self.prefix, self.columns, self.optimizer)
+        _check_dense(self.prefix, self.columns)
 
     def logits(self, features: Any, units: int, mode: str) -> tf.Tensor:
         """Builds the part.
@@ -119,7 +125,7 @@ class LinearPart:
         prefix: What the names of its arguments begin with, for messages.
         columns: Columns, dense or of ids.
         optimizer: What trains the part.
-        most: Highest learning rate of an optimizer that is given by its name.
+        rate: Learning rate of an optimizer that is given by its name.
         sparse_combiner: How the weights of an example's ids make one.
         partitioner: Of dense weights, or None.
 
@@ -131,7 +137,7 @@ class LinearPart:
     prefix: str
     columns: Sequence[Any]
     optimizer: Any
-    most: float
+    rate: float
     sparse_combiner: str
     partitioner: Any
 
@@ -152,9 +158,8 @@ class LinearPart:
 
     def made_optimizer(self) -> Any:
         """Returns what trains the part in the graph that is current."""
-        rate = min(self.most, 1 / math.sqrt(len(self.columns)))
         return optimizer_for_tables(
-            f"{self.prefix}optimizer", self.optimizer, rate
+            f"{self.prefix}optimizer", self.optimizer, self.rate
         )
 
 
@@ -187,12 +192,9 @@ def _is_column(given: Any) -> bool:
     return hasattr(given, "parents") and hasattr(given, "parse_example_spec")
 
 
-def _are_widths(given: Any) -> bool:
-    return (
-        isinstance(given, list | tuple)
-        and len(given) > 0
-        and all(isinstance(n, int) and n > 0 for n in given)
-    )
+def _as_list(given: Any) -> list[Any]:
+    is_several = isinstance(given, Iterable) and not isinstance(given, Mapping)
+    return [*given] if is_several else []
 
 
 def _check_part(prefix: str, columns: Sequence[Any], optimizer: Any) -> None:
@@ -203,6 +205,18 @@ def _check_part(prefix: str, columns: Sequence[Any], optimizer: Any) -> None:
         )
         raise ValueError(msg)
     check_optimizer(f"{prefix}optimizer", optimizer)
+
+
+def _check_dense(prefix: str, columns: Sequence[Any]) -> None:
+    for column in columns:
+        if hasattr(column, "get_dense_tensor"):
+            continue
+        msg = (
+            f"`{prefix}feature_columns` of a deep model must be dense: put "
+            "columns of ids into embedding_column or indicator_column. "
+            f"Received: {column!r}."
+        )
+        raise ValueError(msg)
 
 
 def _add_summaries(values: tf.Tensor, scope: str, mode: str) -> None:

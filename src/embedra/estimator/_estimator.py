@@ -41,7 +41,8 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
         model_dir: Folder of checkpoints and events. None for that of the
             configuration, or else a temporary one.
         config: A `RunConfig`, or None for the defaults.
-        params: Hyper-parameters, handed to the model function.
+        params: Hyper-parameters, handed to the model function. None for an
+            empty dict.
         warm_start_from: What training begins with if there is no checkpoint in
             `model_dir`: `WarmStartSettings`, or a checkpoint of which all
             trainable variables and rows are taken.
@@ -86,7 +87,8 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
     ) -> None:
         del train_drop_remainder, eval_drop_remainder, predict_drop_remainder
         config = checked_config(config, model_dir)
-        self._params = copy.deepcopy(params)
+        # As in tf.estimator: a model function may ask for one by name.
+        self._params = {} if params is None else copy.deepcopy(params)
         self._warm_start = checked_warm_start(warm_start_from)
         model = ModelFunction(model_fn, self._params, config)
         if config.model_dir is None:

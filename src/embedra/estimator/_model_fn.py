@@ -19,7 +19,7 @@ class ModelFunction:
 
     Args:
         function: The function.
-        params: Hyper-parameters, or None.
+        params: Hyper-parameters; an empty dict for none.
         config: A `RunConfig`.
 
     Raises:
@@ -39,7 +39,7 @@ class ModelFunction:
         self._params = params
         self._config = config
         self._taken = _taken(function)
-        if params is not None and "params" not in self._taken:
+        if params != {} and "params" not in self._taken:
             msg = (
                 f"`params` were given, but model function {self.name!r} has "
                 "no argument `params`. Add it, or leave `params` out."

@@ -1,16 +1,17 @@
 """Kinds of the values of a RunConfig."""
 
-import numbers
 import os
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
+from ._numbers import is_integer, is_real
+
 
 _PATH = ("a path", lambda value: isinstance(value, str | os.PathLike))
-_INTEGER = ("an integer", lambda value: _is_one(value, numbers.Integral))
-_NUMBER = ("a number", lambda value: _is_one(value, numbers.Real))
+_INTEGER = ("an integer", is_integer)
+_NUMBER = ("a number", is_real)
 _PROTO = (
     "a tf.compat.v1.ConfigProto",
     lambda value: isinstance(value, tf.compat.v1.ConfigProto),
@@ -42,7 +43,3 @@ def check_kinds(config: Any) -> None:
         if value is not None and not is_one(value):
             msg = f"`{name}` must be {kind} or None. Received: {value!r}."
             raise TypeError(msg)
-
-
-def _is_one(value: Any, kind: Any) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ from ._factories import as_dynamic
 from ._input_layer import as_list, without_ragged
 from ._inputs import Access, Inputs, NewInputs, transformation_cache
 from ._table_names import scope_part, table_in_scope
-from ._tf_columns import is_categorical
+from ._tf_columns import is_categorical, is_sequence
 
 
 _V1: Any = tf.compat.v1
@@ -84,7 +84,8 @@ def linear_model(
     with _V1.variable_scope(None, default_name="linear_model"):
         for column in ours:
             weights = DynamicEmbeddingColumn(
-                column,
+                # The order of ids in a sequence is nothing to a sum.
+                column.categorical_column if is_sequence(column) else column,
                 units,
                 combiner=sparse_combiner,
                 initializer=0.0,
