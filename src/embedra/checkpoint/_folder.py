@@ -3,29 +3,27 @@
 import os
 import re
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
+from embedra.distribute import (
+    gather_values,
+    job_communicator,
+    one_writer,
+    together,
+)
+
 from ._paths import check_path, check_writable, flush
+from ._pointer import POINTER, Kept, names_to_delete, write_pointer
 
 
 _NAME = re.compile(r"ckpt-(\d+)\.index")
 _UNFINISHED = re.compile(
     r"ckpt-\d+\.(partial/?|data-\d+-of-\d+)|checkpoint\.tmp"
 )
-# In the file that points to the newest checkpoint: what is deleted next.
-_DELETING = re.compile(r"^# deleting (ckpt-\d+)$", re.MULTILINE)
 _PARTIAL = ".partial"
-_POINTER = "checkpoint"
 _KEEP_MAX = 5
-
-
-class _Kept(NamedTuple):
-    """A checkpoint of the folder, and when it was written."""
-
-    name: str
-    seconds: float
 
 
 class CheckpointFolder:
@@ -36,14 +34,20 @@ class CheckpointFolder:
     expect; then those that are too many are deleted. What a crash leaves
     unfinished is never read, and removed when the folder is opened again.
 
+    In a job of several ranks all of them make the object and call its methods.
+    Rank 0 then looks into the folder, and tells the others; of a checkpoint
+    each rank writes its part of tables that are split, and rank 0 all else.
+    The machines must share the folder.
+
     Args:
         directory: The folder; made with the first checkpoint.
         keep_max: How many of the newest to keep, by default 5.
         keep_every_n_hours: Keep one more for each so many hours.
         tidy: Whether what a crash left is removed. Not for those who only read,
-            as another process may be writing it.
+            as another process may be writing it; each rank may do so by itself.
 
     Raises:
+        RankError: On all ranks of a job, if one of them failed.
         ValueError: If a number is not positive, or TensorFlow cannot read
             checkpoints in such a path.
 
@@ -77,9 +81,17 @@ class CheckpointFolder:
             None if keep_every_n_hours is None else keep_every_n_hours * 3600.0
         )
         self._preserved = time.time()
-        self._kept = self._read()
-        if tidy:
-            self._tidy()
+        self._kept: list[Kept] = []
+        self._communicator = job_communicator() if tidy else None
+        self._is_first = (
+            self._communicator is None or self._communicator.rank == 0
+        )
+        with together(self._communicator, f"opening folder {self.directory}"):
+            if self._is_first:
+                self._kept = self._read()
+                if tidy:
+                    self._tidy()
+        self._tell()
 
     @property
     def paths(self) -> list[str]:
@@ -103,20 +115,23 @@ class CheckpointFolder:
         number = _number(self._kept[-1].name) + 1 if self._kept else 1
         name = f"ckpt-{number}"
         partial = self._path(name + _PARTIAL)
-        tf.io.gfile.makedirs(partial)
-        try:
-            # As `tf.train.Checkpoint.save` does, for those who `restore`.
-            checkpoint.save_counter.assign_add(1)
-            checkpoint.write(os.path.join(partial, name))
-            self._publish(partial)
-        finally:
-            if tf.io.gfile.exists(partial):
-                tf.io.gfile.rmtree(partial)
-        self._kept.append(_Kept(name, time.time()))
-        deleted = self._drop_old()
-        self._write_pointer(deleted)
-        for old in deleted:
-            self._delete(old.name)
+        with together(self._communicator, f"saving {self._path(name)}"):
+            if self._is_first:
+                tf.io.gfile.makedirs(partial)
+            try:
+                # As `tf.train.Checkpoint.save` does, for those who `restore`.
+                checkpoint.save_counter.assign_add(1)
+                with one_writer(
+                    os.path.join(partial, name), self._communicator
+                ) as path:
+                    checkpoint.write(path)
+                if self._is_first:
+                    self._publish(partial)
+                    self._keep(name)
+            finally:
+                if self._is_first and tf.io.gfile.exists(partial):
+                    tf.io.gfile.rmtree(partial)
+        self._tell()
         return self._path(name)
 
     def check_writable(self) -> None:
@@ -125,13 +140,23 @@ class CheckpointFolder:
         Raises:
             OSError: If not.
         """
-        check_writable(self.directory, self._path(_POINTER + ".tmp"))
+        with together(self._communicator, "looking whether it can be written"):
+            if self._is_first:
+                check_writable(self.directory, self._path(POINTER + ".tmp"))
 
     def clear(self) -> None:
         """Deletes the folder, with all that is in it."""
         self._kept = []
-        if tf.io.gfile.exists(self.directory):
-            tf.io.gfile.rmtree(self.directory)
+        with together(self._communicator, f"deleting {self.directory}"):
+            if self._is_first and tf.io.gfile.exists(self.directory):
+                tf.io.gfile.rmtree(self.directory)
+
+    def _tell(self) -> None:
+        """Has all ranks know what rank 0 knows of the folder."""
+        own = (self._kept, self._preserved)
+        told = gather_values(self._communicator, own, label="checkpoints")
+        kept, self._preserved = told[0]
+        self._kept = [Kept(*one) for one in kept]
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -149,7 +174,15 @@ class CheckpointFolder:
             tf.io.gfile.rename(source, self._path(file), overwrite=True)
         flush(self.directory)
 
-    def _drop_old(self) -> list[_Kept]:
+    def _keep(self, name: str) -> None:
+        """Points to a new checkpoint, and deletes those that are too many."""
+        self._kept.append(Kept(name, time.time()))
+        deleted = self._drop_old()
+        write_pointer(self.directory, self._kept, deleted, self._preserved)
+        for old in deleted:
+            self._delete(old.name)
+
+    def _drop_old(self) -> list[Kept]:
         """Takes out what is too many; returns what is to be deleted."""
         deleted = []
         while len(self._kept) > self._keep_max:
@@ -168,7 +201,7 @@ class CheckpointFolder:
         ):
             tf.io.gfile.remove(path)
 
-    def _read(self) -> list[_Kept]:
+    def _read(self) -> list[Kept]:
         """Lists the complete checkpoints that are among the newest.
 
         Those that were renamed, but not pointed to, before a crash, too.
@@ -181,13 +214,13 @@ class CheckpointFolder:
             if _NAME.fullmatch(file)
         }
         state: Any = tf.train.get_checkpoint_state(self.directory)
-        listed: list[_Kept] = []
+        listed: list[Kept] = []
         if state is not None:
             names = map(os.path.basename, state.all_model_checkpoint_paths)
             times = list(state.all_model_checkpoint_timestamps)
             times += [time.time()] * len(state.all_model_checkpoint_paths)
             listed = [
-                _Kept(name, seconds)
+                Kept(name, seconds)
                 for name, seconds in zip(names, times, strict=False)
                 if name in complete
             ]
@@ -196,16 +229,14 @@ class CheckpointFolder:
         found = sorted(
             (name for name in complete if _number(name) > newest), key=_number
         )
-        return listed + [_Kept(name, time.time()) for name in found]
+        return listed + [Kept(name, time.time()) for name in found]
 
     def _tidy(self) -> None:
         """Removes what a crash left unfinished, and what it left over."""
         if not tf.io.gfile.isdir(self.directory):
             return
-        if tf.io.gfile.exists(self._path(_POINTER)):
-            with tf.io.gfile.GFile(self._path(_POINTER)) as pointer:
-                for name in _DELETING.findall(pointer.read()):
-                    self._delete(name)
+        for name in names_to_delete(self.directory):
+            self._delete(name)
         files = tf.io.gfile.listdir(self.directory)
         complete = {
             f.removesuffix(".index") for f in files if _NAME.fullmatch(f)
@@ -218,21 +249,6 @@ class CheckpointFolder:
                 tf.io.gfile.rmtree(path)
             elif file.split(".")[0] not in complete:
                 tf.io.gfile.remove(path)
-
-    def _write_pointer(self, deleted: list[_Kept]) -> None:
-        lines = [f'model_checkpoint_path: "{self._kept[-1].name}"']
-        for name, _ in self._kept:
-            lines.append(f'all_model_checkpoint_paths: "{name}"')
-        for _, seconds in self._kept:
-            lines.append(f"all_model_checkpoint_timestamps: {seconds!r}")
-        lines.append(f"last_preserved_timestamp: {self._preserved!r}")
-        # Only then are they deleted, as no reader may be pointed to them.
-        lines += [f"# deleting {kept.name}" for kept in deleted]
-        written = self._path(_POINTER + ".tmp")
-        with tf.io.gfile.GFile(written, "w") as file:
-            file.write("\n".join(lines) + "\n")
-        flush(written)
-        tf.io.gfile.rename(written, self._path(_POINTER), overwrite=True)
 
 
 def find(path: str | os.PathLike[str]) -> str:

@@ -9,6 +9,7 @@ import state_of_tables as shared
 import tensorflow as tf
 
 from embedra import Table
+from embedra.checkpoint import CheckpointFolder
 from embedra.distribute import RankError, communicator, one_writer
 from embedra.table import save_to_store
 
@@ -26,9 +27,25 @@ def write(folder):
         save_to_store(table, stores[name])
     with one_writer(folder / "stores") as path:
         Path(path).write_bytes(pickle.dumps(stores))
+    check_folder(tables, folder / "kept")
     # Others wrote nothing there, and rank 0 is done.
     names = {path.name.split(".")[0] for path in folder.iterdir()}
-    assert names == {"model", "stores"}, names
+    assert names == {"model", "stores", "kept"}, names
+
+
+def check_folder(tables, directory):
+    kept = CheckpointFolder(directory, keep_max=1)
+    for _ in range(2):
+        newest = kept.save(tf.train.Checkpoint(**tables))
+    with pytest.raises(RankError, match="'uneven'"):
+        kept.save(uneven())
+    assert kept.paths == [newest] == CheckpointFolder(directory).paths
+    assert Path(newest).name == "ckpt-2"
+    names = {path.name.split(".")[0] for path in directory.iterdir()}
+    assert names == {"checkpoint", "ckpt-2"}, names
+    tables = shared.empty(comm)
+    tf.train.Checkpoint(**tables).restore(newest).assert_consumed()
+    shared.check(tables, comm)
 
 
 def check_failures(tables, folder):
@@ -38,11 +55,15 @@ def check_failures(tables, folder):
         checkpoint.write(str(folder / "same"))
     with pytest.raises(RankError, match="Rank 1 .*OSError: the disk is full"):
         write_or_fail(checkpoint, folder, failing=1)
-    uneven = Table(2, name="uneven", seed=comm.rank, communicator=comm)
     with pytest.raises(RankError, match="'uneven'.*seed=0 on rank 0, 1 on"):
-        write_or_fail(tf.train.Checkpoint(table=uneven), folder)
+        write_or_fail(uneven(), folder)
     comm.barrier(label="failures")
     assert not list(folder.iterdir())
+
+
+def uneven():
+    table = Table(2, name="uneven", seed=comm.rank, communicator=comm)
+    return tf.train.Checkpoint(table=table)
 
 
 def write_or_fail(checkpoint, folder, failing=None):
