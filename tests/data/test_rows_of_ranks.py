@@ -133,11 +133,23 @@ def test_skip_over_epochs_reads_on_at_the_next_row(files, passed, shuffle):
     assert [batch["x"].numpy().tolist() for batch in skipped] == expected
 
 
-@pytest.mark.parametrize("taken", [4, 13, 20])
-def test_iterator_goes_on_from_a_checkpoint(files, tmp_path, taken):
+PIPELINES = {
+    "repeat_map_prefetch": lambda data, f: data.repeat(2).map(f).prefetch(3),
+    "map_repeat": lambda data, f: data.map(f).repeat(2),
+    "map_repeat_prefetch": lambda data, f: data.map(f).repeat(2).prefetch(3),
+}
+
+
+# An epoch has 13 batches, of which all are made ahead from the tenth on.
+@pytest.mark.parametrize("taken", [4, 10, 13])
+@pytest.mark.parametrize("pipeline", PIPELINES)
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_iterator_goes_on_from_a_checkpoint(
+    files, tmp_path, taken, pipeline, on_error
+):
     def data():
-        source = ParquetDataset(files, 8, shuffle=30, on_error="skip")
-        return source.repeat(2).map(lambda row: row["x"]).prefetch(3)
+        source = ParquetDataset(files, 8, shuffle=30, on_error=on_error)
+        return PIPELINES[pipeline](source, lambda row: row["x"])
 
     iterator = iter(data())
     before = [next(iterator).numpy() for _ in range(taken)]

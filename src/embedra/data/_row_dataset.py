@@ -107,9 +107,8 @@ class RowDataset(tf.data.Dataset):
         )
 
     def _make(self) -> tf.data.Dataset:
-        options = self._source.options
         batches = self._source.batch_count
-        data = _begin(self._lease.streams).flat_map(self._batches_of_epochs)
+        data = _begin(self._lease.streams).flat_map(self._iteration)
         left = tf.data.UNKNOWN_CARDINALITY
         if batches is not None:
             left = tf.data.INFINITE_CARDINALITY
@@ -121,7 +120,29 @@ class RowDataset(tf.data.Dataset):
         kept.experimental_external_state_policy = (
             tf.data.experimental.ExternalStatePolicy.IGNORE
         )
-        return data.prefetch(options.prefetch).with_options(kept)
+        return data.with_options(kept)
+
+    def _iteration(self, token: tf.Tensor, epoch: tf.Tensor) -> tf.data.Dataset:
+        """Batches of one iterator, made ahead."""
+        prefetch = self._source.options.prefetch
+        data = self._batches_of_epochs(token, epoch).prefetch(prefetch)
+        if self._epochs is None:
+            return data
+        # Where an iterator is restored whose batches all had been made, this
+        # is how the next one comes to know of the epoch.
+        end = tf.data.Dataset.from_tensors(epoch + self._epochs)
+        return data.concatenate(end.map(self._end).flat_map(data.take))
+
+    def _end(self, epoch: tf.Tensor) -> tf.Tensor:
+        """Says that an epoch is the next one; no batch follows."""
+        streams = self._lease.streams
+
+        @tf.autograph.experimental.do_not_convert
+        def end(epoch: Any) -> Array:
+            streams.next_epoch = max(streams.next_epoch, int(epoch))
+            return np.array(0, np.int64)
+
+        return tf.reshape(tf.numpy_function(end, [epoch], tf.int64), [])
 
     def _batches_of_epochs(
         self, token: tf.Tensor, epoch: tf.Tensor
