@@ -15,7 +15,7 @@ def pytest_addoption(parser):
         "--kills",
         type=int,
         default=5,
-        help="how often to kill a training while it saves (default: 5)",
+        help="how often to kill a training in tests that do so (default: 5)",
     )
 
 

@@ -51,6 +51,18 @@ def run_ranks(count, script, *arguments):
     )
 
 
+def run_embedra(*arguments, timeout=TIMEOUT):
+    """Runs `embedra run` and returns how that ended."""
+    return subprocess.run(
+        [sys.executable, "-m", "embedra", "run", *map(str, arguments)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
 def check_passed(result, count):
     """Asserts that all ranks of a script said that they passed."""
     assert result.returncode == 0, result.stderr[-6000:] + result.stdout

@@ -8,23 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from distribute.launching import RANKS, TIMEOUT, environment, needs_mpi
+from distribute.launching import (
+    RANKS,
+    TIMEOUT,
+    environment,
+    needs_mpi,
+    run_embedra,
+)
 
 
 pytestmark = pytest.mark.distributed
 ENGINES = [pytest.param("mpi", marks=needs_mpi), "tf"]
 RUN = [sys.executable, "-m", "embedra", "run"]
-
-
-def run(*arguments):
-    return subprocess.run(
-        [*RUN, *map(str, arguments)],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
 
 
 def runs(status):
@@ -46,7 +41,7 @@ def wait_for_end(process):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ranks_are_started_and_their_lines_marked(engine, tmp_path):
     way = "config" if engine == "tf" else "ends"
-    result = run(
+    result = run_embedra(
         *["-n", 3, "--engine", engine, RANKS / "plain.py", way, tmp_path],
         *["--epochs", "2", "-n", "x"],
     )
@@ -63,10 +58,12 @@ def test_ranks_are_started_and_their_lines_marked(engine, tmp_path):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_first_failure_ends_all_ranks_with_its_status(engine, tmp_path):
     # The other would sleep for longer than this waits.
-    result = run(
+    result = run_embedra(
         *["-n", 2, "--engine", engine, RANKS / "plain.py", "fails", tmp_path]
     )
     assert result.returncode == 7
+    told = "embedra: rank 1 exited with status 7, so that the job was ended.\n"
+    assert told in result.stderr
     for file in tmp_path.iterdir():
         wait_for_end(file.read_text())
 
@@ -90,10 +87,12 @@ def test_signals_reach_the_ranks_which_end_by_themselves(engine, tmp_path):
 
 
 def test_what_cannot_be_run_is_an_error_that_says_why(tmp_path):
-    result = run("-n", 2, tmp_path / "train.py")
+    result = run_embedra("-n", 2, tmp_path / "train.py")
     assert result.returncode == 1
     assert "There is no file" in result.stderr
-    result = run("--engine", "tf", "--hostfile", tmp_path, RANKS / "plain.py")
+    result = run_embedra(
+        "--engine", "tf", "--hostfile", tmp_path, RANKS / "plain.py"
+    )
     assert result.returncode == 1
     assert "--hostfile needs --engine mpi" in result.stderr
 
@@ -105,7 +104,7 @@ def test_context_and_communicator_know_the_rank():
         "embedra.context; print(c.rank == x.rank, c.size == x.world_size, "
         "c.local_rank == x.local_rank)"
     )
-    result = run("-n", 2, sys.executable, "-c", code)
+    result = run_embedra("-n", 2, sys.executable, "-c", code)
     assert result.returncode == 0, result.stderr
     assert sorted(result.stdout.splitlines()) == [
         "[0] True True True",
@@ -116,6 +115,6 @@ def test_context_and_communicator_know_the_rank():
 @needs_mpi
 def test_environment_without_mpi_is_refused_by_the_communicator():
     code = "import embedra; embedra.distribute.communicator()"
-    result = run("-n", 2, "--engine", "tf", sys.executable, "-c", code)
+    result = run_embedra("-n", 2, "--engine", "tf", sys.executable, "-c", code)
     assert result.returncode == 1
     assert "one of 2, but MPI knows 1" in result.stderr

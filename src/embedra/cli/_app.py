@@ -12,6 +12,7 @@ from ._demo import demo
 from ._doctor import doctor
 from ._inspect import inspect
 from ._run import run
+from ._serve import serve
 from ._train import train
 
 
@@ -50,6 +51,7 @@ app.command()(train)
 app.command()(convert)
 app.add_typer(inspect, name="inspect")
 app.command()(doctor)
+app.command()(serve)
 # What comes after the script is the script's.
 app.command(
     context_settings={

@@ -2,240 +2,198 @@
 
 from __future__ import annotations
 
-import json
+import abc
+import contextlib
 import os
-import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, NamedTuple
 
 from embedra import _env
 
+from ._signals import Signals
 
-_FORWARDED = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
-# Those after which ranks are to end.
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 # Seconds that the others have after one has failed, and between looks at all.
 _GRACE_AFTER_FAILURE = 5.0
 _PERIOD = 0.05
 
-# What mpirun puts before a line: number of the job, rank, stream.
-_TAG = re.compile(rb"^\[\d+,(\d+)\]<std(?:out|err)>: ?")
+# By which processes of a job are known, whoever started them.
+_JOB_VARIABLE = "EMBEDRA_JOB"
 
 
-class Ranks:
-    """Processes that are waited for, and ended, together.
+class Outcome(NamedTuple):
+    """How a job ended.
 
-    Args:
-        processes: What this process has started.
-        find_ranks: Returns the process ids of the ranks on this machine, which
-            signals are for.
-        edit: Makes what is shown of a line and the number of its process.
+    Attributes:
+        status: Of the first that failed, or 0; 128 and the number of the signal
+            for one that a signal ended, as shells say it.
+        failure: Who failed, and how, as "rank 1 exited with status 7"; empty
+            if nobody did.
     """
 
-    def __init__(
-        self,
-        processes: Sequence[subprocess.Popen[bytes]],
-        find_ranks: Callable[[], list[int]],
-        edit: Callable[[bytes, int], bytes],
-    ) -> None:
-        self._processes = processes
-        self._find_ranks = find_ranks
-        self._readers = [
-            threading.Thread(target=_show, args=(source, sink, edit, number))
-            for number, process in enumerate(processes)
-            for source, sink in (
-                (process.stdout, sys.stdout.buffer),
-                (process.stderr, sys.stderr.buffer),
-            )
-        ]
-        for reader in self._readers:
-            reader.start()
+    status: int
+    failure: str
 
-    def wait(self, grace: float) -> int:
+
+class Ranks(abc.ABC):
+    """Processes that are waited for, and ended, together."""
+
+    def __init__(self) -> None:
+        self._job = uuid.uuid4().hex
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._readers: list[threading.Thread] = []
+
+    @abc.abstractmethod
+    def _rank_processes(self) -> list[int]:
+        """Returns the ids of this machine's ranks, which signals are for."""
+
+    @abc.abstractmethod
+    def _edit(self, line: bytes, number: int) -> bytes:
+        """Returns what is shown of a line of a process.
+
+        Args:
+            line: The line.
+            number: Which process, in the order in which they were started.
+        """
+
+    @abc.abstractmethod
+    def _failed_rank(self, number: int, how: str) -> str:
+        """Returns which rank failed, and how.
+
+        Args:
+            number: Of the process that failed.
+            how: How that ended.
+        """
+
+    def _waited_for(self) -> list[subprocess.Popen[bytes]]:
+        """Returns the processes whose end is that of the job."""
+        return self._processes
+
+    def _start(self, command: Sequence[str], **variables: str) -> None:
+        """Starts a process.
+
+        Args:
+            command: What it runs.
+            **variables: Its environment, besides that of this process.
+        """
+        variables[_JOB_VARIABLE] = self._job
+        process = subprocess.Popen(
+            command,
+            env=_env.environment_with(PYTHONUNBUFFERED="1", **variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # A terminal's Ctrl-C is for the command, which hands it on.
+            start_new_session=True,
+        )
+        for source, sink in (
+            (process.stdout, sys.stdout.buffer),
+            (process.stderr, sys.stderr.buffer),
+        ):
+            reader = threading.Thread(
+                target=self._show, args=(source, sink, len(self._processes))
+            )
+            reader.start()
+            self._readers.append(reader)
+        self._processes.append(process)
+
+    def wait(self, signals: Signals, grace: float) -> Outcome:
         """Waits until all have ended.
 
         Args:
-            grace: Seconds that they have after a signal that ends them.
-
-        Returns:
-            The status of the first that failed, or 0; 128 and the number of
-            the signal for one that a signal ended, as shells say it.
+            signals: Those that this process gets; handed on.
+            grace: Seconds that ranks have after a signal that ends them.
         """
+        failed: int | None = None
         deadline = float("inf")
-        status = 0
-        with _received_signals() as received:
-            while None in [p.poll() for p in self._processes]:
-                if received:
-                    number = received.pop(0)
-                    self._signal_ranks(number)
-                    if number in _ENDING:
-                        deadline = min(deadline, time.monotonic() + grace)
-                status = status or self._first_failure()
-                if status and deadline == float("inf"):
-                    self._end(signal.SIGTERM)
-                    deadline = time.monotonic() + _GRACE_AFTER_FAILURE
-                if time.monotonic() > deadline:
-                    self._signal_ranks(signal.SIGKILL)
-                    self._end(signal.SIGKILL)
-                time.sleep(_PERIOD)
+        while None in [process.poll() for process in self._waited_for()]:
+            self._hand_on(signals)
+            if signals.is_ending:
+                deadline = min(deadline, time.monotonic() + grace)
+            failed = self._first_failure() if failed is None else failed
+            if failed is not None and deadline == float("inf"):
+                self._end(signal.SIGTERM)
+                deadline = time.monotonic() + _GRACE_AFTER_FAILURE
+            if time.monotonic() > deadline:
+                self._signal_ranks(signal.SIGKILL)
+                self._end(signal.SIGKILL)
+            time.sleep(_PERIOD)
+        failed = self._first_failure() if failed is None else failed
+        self._end(signal.SIGTERM)
+        if failed is not None:
+            self._end_all_that_is_left()
         for reader in self._readers:
             reader.join()
-        return status or self._first_failure()
+        return self._outcome(failed)
 
-    def _first_failure(self) -> int:
-        codes = (process.returncode for process in self._processes)
-        failed = next((code for code in codes if code), 0)
-        return 128 - failed if failed < 0 else failed
+    def _outcome(self, failed: int | None) -> Outcome:
+        if failed is None:
+            return Outcome(0, "")
+        status = self._processes[failed].returncode
+        if status > 0:
+            how = f"exited with status {status}"
+        else:
+            how = f"was ended by signal {-status}"
+            status = 128 - status
+        return Outcome(status, self._failed_rank(failed, how))
 
-    def _signal_ranks(self, number: int) -> None:
-        for process_id in self._find_ranks():
-            try:
+    def _first_failure(self) -> int | None:
+        codes = [process.poll() for process in self._processes]
+        return next((i for i, code in enumerate(codes) if code), None)
+
+    def _hand_on(self, signals: Signals) -> None:
+        """Hands signals on; later, as long as there are no ranks yet."""
+        while signals.waiting and self._signal_ranks(signals.waiting[0]):
+            signals.waiting.pop(0)
+
+    def _signal_ranks(self, number: int) -> bool:
+        found = self._rank_processes()
+        for process_id in found:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(process_id, number)
-            except ProcessLookupError:
-                continue
+        return bool(found)
 
     def _end(self, number: int) -> None:
         for process in self._processes:
             if process.poll() is None:
                 process.send_signal(number)
 
+    def _end_all_that_is_left(self) -> None:
+        """Ends processes that outlived those that started them.
 
-def start_mpi_ranks(
-    mpirun: str, count: int, hostfile: Path | None, command: Sequence[str]
-) -> Ranks:
-    """Starts ranks through mpirun.
+        So that ranks of a job that is started again find none at work that
+        they would meet in files.
+        """
+        stop = time.monotonic() + _GRACE_AFTER_FAILURE
+        while (left := self._left()) and time.monotonic() < stop:
+            for process_id in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process_id, signal.SIGKILL)
+            time.sleep(_PERIOD)
+            for process in self._processes:
+                process.poll()
 
-    Args:
-        mpirun: Its path.
-        count: Number of ranks.
-        hostfile: Names of machines, or None for this one.
-        command: What each rank runs.
-    """
-    # Ranks may be more than cores, and TensorFlow's threads go where they like.
-    options = ["-n", str(count), "--bind-to", "none", "--output", "tag"]
-    if hostfile is None:
-        options.append("--oversubscribe")
-    else:
-        options += ["--hostfile", str(hostfile)]
-    if os.geteuid() == 0:
-        # As whoever calls this, ranks are: mpirun's question is answered.
-        options.append("--allow-run-as-root")
-    process = _start([mpirun, *options, *command], {})
-    return Ranks([process], lambda: _children(process.pid), _edit_tag)
+    def _left(self) -> list[int]:
+        """Returns the processes of this job that run on this machine."""
+        mark = f"{_JOB_VARIABLE}={self._job}".encode()
+        left = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            # Others' cannot be read; and some have just ended.
+            with contextlib.suppress(OSError):
+                if mark in file.read_bytes().split(b"\0"):
+                    left.append(int(file.parent.name))
+        return left
 
-
-def start_tensorflow_ranks(count: int, command: Sequence[str]) -> Ranks:
-    """Starts ranks that know of each other by `TF_CONFIG`.
-
-    Args:
-        count: Number of ranks.
-        command: What each rank runs.
-    """
-    addresses = [f"localhost:{port}" for port in _free_ports(count)]
-    processes = []
-    for rank in range(count):
-        task = {"type": "worker", "index": rank}
-        config = {"cluster": {"worker": addresses}, "task": task}
-        place = {
-            "EMBEDRA_RANK": str(rank),
-            "EMBEDRA_WORLD_SIZE": str(count),
-            "EMBEDRA_LOCAL_RANK": str(rank),
-            "EMBEDRA_LOCAL_WORLD_SIZE": str(count),
-            "TF_CONFIG": json.dumps(config),
-        }
-        processes.append(_start(command, place))
-    return Ranks(
-        processes,
-        lambda: [p.pid for p in processes if p.poll() is None],
-        _prefix,
-    )
-
-
-def _start(
-    command: Sequence[str], variables: dict[str, str]
-) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command,
-        env=_env.environment_with(PYTHONUNBUFFERED="1", **variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # A terminal's Ctrl-C is for the command, which hands it on.
-        start_new_session=True,
-    )
-
-
-@contextmanager
-def _received_signals() -> Iterator[list[int]]:
-    """Collects signals in place of what they would do."""
-    received: list[int] = []
-
-    def receive(number: int, frame: Any) -> None:
-        del frame
-        received.append(number)
-
-    before = {number: signal.signal(number, receive) for number in _FORWARDED}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _show(
-    source: IO[bytes],
-    sink: IO[bytes],
-    edit: Callable[[bytes, int], bytes],
-    number: int,
-) -> None:
-    """Copies a stream, line by line, until its end."""
-    for line in source:
-        sink.write(edit(line, number))
-        sink.flush()
-    source.close()
-
-
-def _edit_tag(line: bytes, number: int) -> bytes:
-    """Puts the rank, as mpirun tells it, before a line."""
-    del number
-    return _TAG.sub(rb"[\1] ", line)
-
-
-def _prefix(line: bytes, number: int) -> bytes:
-    return b"[%d] " % number + line
-
-
-def _children(process_id: int) -> list[int]:
-    """Returns the processes that a process has started."""
-    children = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            # After the name, in parentheses: the state, then the parent.
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it has just ended
-        if int(fields[1]) == process_id:
-            children.append(int(status.parent.name))
-    return children
-
-
-def _free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("localhost", 0))
-        return [each.getsockname()[1] for each in sockets]
+    def _show(self, source: IO[bytes], sink: IO[bytes], number: int) -> None:
+        """Copies a stream, line by line, until its end."""
+        for line in source:
+            sink.write(self._edit(line, number))
+            sink.flush()
+        source.close()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ._console import UsageError, readable_errors
-from ._ranks import Ranks, start_mpi_ranks, start_tensorflow_ranks
+from ._console import UsageError, errors, readable_errors
+from ._mpi_ranks import MpiRanks
+from ._ranks import Outcome, Ranks
+from ._signals import Signals, received_signals
+from ._tensorflow_ranks import TensorFlowRanks
 
 
 class Engine(StrEnum):
@@ -48,6 +52,23 @@ def run(
             "only. By default all are on this one.",
         ),
     ] = None,
+    servers: Annotated[
+        int,
+        typer.Option(
+            "--ps",
+            min=0,
+            help="Number of parameter servers, which hold tables for the "
+            "ranks; for --engine tf only. Rank 0 is the chief then.",
+        ),
+    ] = 0,
+    restarts: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="How often the whole job is started again after a rank has "
+            "failed. The script is to go on from its last checkpoint.",
+        ),
+    ] = 0,
     grace: Annotated[
         float,
         typer.Option(
@@ -60,26 +81,59 @@ def run(
     """Starts a script as several ranks and waits for them.
 
     Lines that they print are shown with their rank before them. When one fails
-    the others are ended, and its exit status is that of the command.
+    the others are ended; its exit status is that of the command, unless the job
+    is started again.
     """
-    with readable_errors():
+    with readable_errors(), received_signals() as signals:
         command = _command(script, context.args)
-        ranks = _start(count, engine, hostfile, command)
-    raise typer.Exit(ranks.wait(grace))
+        start = _launcher(engine, count, servers, hostfile, command)
+        outcome = _run_with_restarts(start, signals, restarts, grace)
+    raise typer.Exit(outcome.status)
 
 
-def _start(
-    count: int, engine: Engine, hostfile: Path | None, command: list[str]
-) -> Ranks:
+def _run_with_restarts(
+    start: Callable[[], Ranks], signals: Signals, restarts: int, grace: float
+) -> Outcome:
+    """Runs a job until it ends well, or has failed too often.
+
+    Returns:
+        The last end. A signal from the user makes any end the last.
+    """
+    for attempt in range(1, restarts + 2):
+        outcome = start().wait(signals, grace)
+        if not outcome.failure:
+            break
+        text = f"embedra: {outcome.failure}, so that the job was ended"
+        if restarts:
+            text += f" (attempt {attempt} of {restarts + 1})"
+        goes_on = attempt <= restarts and not signals.is_ending
+        errors.print(f"{text}.{' It is started again.' if goes_on else ''}")
+        if not goes_on:
+            break
+    return outcome
+
+
+def _launcher(
+    engine: Engine,
+    count: int,
+    servers: int,
+    hostfile: Path | None,
+    command: list[str],
+) -> Callable[[], Ranks]:
+    """Returns what starts the ranks, each time that it is called."""
     if engine == Engine.MPI:
-        return start_mpi_ranks(_mpirun(), count, hostfile, command)
+        if servers:
+            msg = "--ps needs --engine tf: MPI has no parameter servers."
+            raise UsageError(msg)
+        mpirun = _mpirun()
+        return lambda: MpiRanks(mpirun, count, hostfile, command)
     if hostfile is not None:
         msg = (
             "--hostfile needs --engine mpi. Without MPI start one process on "
             "each machine yourself, with its TF_CONFIG."
         )
         raise UsageError(msg)
-    return start_tensorflow_ranks(count, command)
+    return lambda: TensorFlowRanks(count, servers, command)
 
 
 def _command(script: str, arguments: list[str]) -> list[str]:

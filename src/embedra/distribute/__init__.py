@@ -19,3 +19,4 @@ from ._sharded_lookup import (
     sharded_rows as sharded_rows,
 )
 from ._single import SingleCommunicator as SingleCommunicator
+from ._strategies import check_strategy as check_strategy

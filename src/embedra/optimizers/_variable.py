@@ -48,6 +48,9 @@ class TableVariable(keras.Variable):
             autocast=False,
             name=name,
         )
+        # The whole of which the plain one is a part; Keras asks for it.
+        self._of_replicas = self.value
+        self._value = _plain(self.value)
         # Optimizers other than those of Keras 3 are given the inner variable.
         as_rows_of(self.value, self)
 
@@ -229,3 +232,14 @@ class TableVariable(keras.Variable):
                 UserWarning,
                 stacklevel=3,
             )
+
+
+def _plain(variable: Any) -> tf.Variable:
+    """Returns the variable in one that a strategy of one replica has made.
+
+    That is known only inside of the strategy. A table is outside of it.
+    """
+    if not isinstance(variable, tf.distribute.DistributedValues):
+        return variable
+    (plain,) = variable.values
+    return plain

@@ -11,7 +11,7 @@ import tensorflow as tf
 from google.protobuf import wrappers_pb2  # type: ignore[import-untyped]
 
 from embedra import _ops
-from embedra.distribute import Communicator
+from embedra.distribute import Communicator, check_strategy
 
 from ._arguments import checked_dim, checked_dtype, checked_key_dtype
 from ._bounds import Bound
@@ -56,6 +56,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         bound: Bound,
         communicator: Communicator | None,
     ) -> None:
+        check_strategy(name)
         super().__init__(device=device)
         self.name = name
         self.dim = checked_dim(dim, name)

@@ -39,5 +39,6 @@ elif way == "fails":
     time.sleep(1000)
 elif way == "waits":
     signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     (folder / f"ready {rank}").touch()
     time.sleep(1000)
