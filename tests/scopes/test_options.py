@@ -98,6 +98,7 @@ def test_unknown_option_lists_the_known_ones():
     [
         ("sharding", "perhaps", "True or False"),
         ("mode", "test", "one of"),
+        ("wire_dtype", "int8", "one of .*bfloat16.*"),
         ("seed", 1.5, "an integer"),
         ("seed", True, "an integer"),
         ("keep_checkpoint_max", 0, "an integer of at least 1"),
@@ -173,13 +174,3 @@ def test_options_about_graphics_cards_say_that_they_change_nothing(
         assert context.options == Options()
     assert f"`{name}`" in caplog.text
     assert "the option changes nothing" in caplog.text
-
-
-def test_tables_are_not_split_over_several_processes_in_silence(monkeypatch):
-    monkeypatch.setenv("EMBEDRA_RANK", "1")
-    monkeypatch.setenv("EMBEDRA_WORLD_SIZE", "4")
-    with (
-        pytest.raises(NotImplementedError, match="one of 4 processes"),
-        hb.embedding_scope(),
-    ):
-        pass

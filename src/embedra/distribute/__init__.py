@@ -9,13 +9,17 @@ from ._communicator import Communicator as Communicator
 from ._current import (
     communicator as communicator,
     job_communicator as job_communicator,
+    table_communicator as table_communicator,
 )
 from ._gradients import reduce_gradients as reduce_gradients
 from ._mpi import MpiCommunicator as MpiCommunicator
 from ._one_writer import one_writer as one_writer
 from ._ownership import owned as owned
 from ._sharded_lookup import (
+    ShardedRead as ShardedRead,
     batch_share as batch_share,
+    send_to_owners as send_to_owners,
+    sharded_reads as sharded_reads,
     sharded_rows as sharded_rows,
 )
 from ._single import SingleCommunicator as SingleCommunicator

@@ -1,7 +1,7 @@
-"""communicator, job_communicator: those of this process."""
+"""The communicators of this process."""
 
 from embedra._checks import check_one_of
-from embedra.scopes import context
+from embedra.scopes import context, current_options
 
 from ._communicator import Communicator
 from ._mpi import MpiCommunicator
@@ -83,3 +83,22 @@ def job_communicator() -> Communicator | None:
     if context.world_size == 1 or has_servers:
         return None
     return communicator()
+
+
+def table_communicator() -> Communicator | None:
+    """Returns the communicator of the ranks that a table made here is split on.
+
+    It is what layers and columns give their tables.
+
+    Returns:
+        `job_communicator()`, or None within `embedra.scope(sharding=False)` or
+        `embedra.scope(mode="infer")`.
+
+    Example:
+        >>> table_communicator() is None
+        True
+    """
+    options = current_options()
+    if options.sharding is False or options.mode == "infer":
+        return None
+    return job_communicator()

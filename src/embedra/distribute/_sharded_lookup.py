@@ -8,13 +8,28 @@ import tensorflow as tf
 from embedra import _ops
 from embedra._checks import check_one_of, check_same_length
 from embedra._typing import Tensor
+from embedra.scopes import WIRE_DTYPES
 
 from ._communicator import Communicator
 
 
-WIRE_DTYPES = ("float32", "bfloat16", "float16")
-
 ReadRows = Callable[[list[Tensor]], list[Tensor]]
+
+
+class ShardedRead(NamedTuple):
+    """Tables that are looked up by the same exchanges.
+
+    Attributes:
+        keys: For each table keys, `int64`, of any shape.
+        read_rows: See `sharded_rows`.
+        wire_dtype: See `sharded_rows`.
+        label: Name in messages.
+    """
+
+    keys: Sequence[Tensor]
+    read_rows: ReadRows
+    wire_dtype: str = "float32"
+    label: str = ""
 
 
 class _Route(NamedTuple):
@@ -29,6 +44,20 @@ class _Route(NamedTuple):
     unique: Tensor
     splits: Tensor
     index: Tensor
+
+
+class _Sent(NamedTuple):
+    """Keys that are with their owners.
+
+    Attributes:
+        routes: For each table where its keys went.
+        here: For each table the keys that came, shape `(n,)`.
+        splits: For each table how many came from each rank.
+    """
+
+    routes: list[_Route]
+    here: list[Tensor]
+    splits: list[Tensor]
 
 
 def sharded_rows(
@@ -65,7 +94,8 @@ def sharded_rows(
         gradient_scale: Scalar, or None for 1 / size.
         wire_dtype: What rows and gradients are sent as. "bfloat16" and
             "float16" halve what is sent, and round each row, and the sum of its
-            gradients on each rank, to 8 or 11 significant bits.
+            gradients on each rank, to 8 or 11 significant bits. Rows of 16 bits
+            are sent as they are.
         label: Name in messages.
 
     Returns:
@@ -88,7 +118,72 @@ def sharded_rows(
         >>> rows.shape, table.size()
         (TensorShape([1, 3, 2]), 2)
     """
-    check_one_of("wire_dtype", wire_dtype, WIRE_DTYPES)
+    return sharded_reads(
+        communicator,
+        [ShardedRead(keys, read_rows, wire_dtype, label)],
+        gradient_scale=gradient_scale,
+    )[0]
+
+
+def sharded_reads(
+    communicator: Communicator,
+    reads: Sequence[ShardedRead],
+    *,
+    gradient_scale: Any = None,
+) -> list[list[Tensor]]:
+    """Looks up rows of several groups of tables, as `sharded_rows` does of one.
+
+    Each group has exchanges of its own. The keys of all are sent first, so that
+    those of one group travel while the rows of another are read.
+
+    Args:
+        communicator: Of the ranks.
+        reads: The groups.
+        gradient_scale: See `sharded_rows`.
+
+    Returns:
+        For each group what `sharded_rows` returns.
+
+    Raises:
+        ValueError: See `sharded_rows`.
+    """
+    for read in reads:
+        check_one_of("wire_dtype", read.wire_dtype, WIRE_DTYPES)
+    if gradient_scale is None:
+        gradient_scale = 1.0 / communicator.size
+    sent = [_send(communicator, read.keys, read.label) for read in reads]
+    return [
+        _answer(communicator, read, keys, gradient_scale)
+        for read, keys in zip(reads, sent, strict=True)
+    ]
+
+
+def send_to_owners(
+    communicator: Communicator, keys: Tensor, *, label: str = ""
+) -> Tensor:
+    """Sends keys to the ranks that own them.
+
+    Args:
+        communicator: Of the ranks.
+        keys: `int64`, any shape.
+        label: Name in messages.
+
+    Returns:
+        This rank's own keys among those of all ranks, each once, shape `(n,)`.
+
+    Example:
+        >>> from embedra.distribute import communicator
+        >>> keys = tf.constant([7, 8, 7], tf.int64)
+        >>> send_to_owners(communicator(), keys).numpy().tolist()
+        [7, 8]
+    """
+    return tf.unique(_send(communicator, [keys], label).here[0])[0]
+
+
+def _send(
+    communicator: Communicator, keys: Sequence[Tensor], label: str
+) -> _Sent:
+    """Sends each distinct key of a batch to its owner."""
     routes = [
         _Route(
             *_ops.route_keys(
@@ -97,25 +192,37 @@ def sharded_rows(
         )
         for batch in keys
     ]
-    here, here_splits = communicator.all_to_all_v(
+    here, splits = communicator.all_to_all_v(
         [route.unique for route in routes],
         [route.splits for route in routes],
         label=f"{label} keys",
     )
-    rows = read_rows(here)
-    check_same_length(keys=keys, read_rows=rows)
+    return _Sent(routes, here, splits)
+
+
+def _answer(
+    communicator: Communicator,
+    read: ShardedRead,
+    sent: _Sent,
+    gradient_scale: Any,
+) -> list[Tensor]:
+    """Reads the rows of the keys that came, and sends them back."""
+    rows = read.read_rows(sent.here)
+    check_same_length(keys=read.keys, read_rows=rows)
     dtype = rows[0].dtype
+    # Rows of 16 bits gain nothing from more.
+    wire = read.wire_dtype if dtype.size > 2 else dtype
     answers, _ = communicator.all_to_all_v(
-        [tf.cast(each, wire_dtype) for each in rows],
-        here_splits,
-        [route.splits for route in routes],
-        label=f"{label} rows",
+        [tf.cast(each, wire) for each in rows],
+        sent.splits,
+        [route.splits for route in sent.routes],
+        label=f"{read.label} rows",
     )
-    if gradient_scale is None:
-        gradient_scale = 1.0 / communicator.size
     return [
         _expand(tf.cast(answer, dtype), route, batch, gradient_scale)
-        for answer, route, batch in zip(answers, routes, keys, strict=True)
+        for answer, route, batch in zip(
+            answers, sent.routes, read.keys, strict=True
+        )
     ]
 
 

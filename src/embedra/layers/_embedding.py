@@ -3,13 +3,14 @@
 from typing import Any
 
 import keras
-import tensorflow as tf
 
 from embedra import table as table_lib
-from embedra.lookup import RowReader, to_bags, without_padding
+from embedra.distribute import table_communicator
+from embedra.lookup import RowReader, look_up
 from embedra.optimizers import TableVariable
 
 from ._masks import ids_mask
+from ._plan import plan_of
 from ._saved import checked_default
 from ._shapes import output_shape, output_spec
 from ._table_layer import TableLayer
@@ -40,6 +41,10 @@ class Embedding(TableLayer):
     of no elements that stands for them, and gets their gradients. All
     optimizers move only the rows of ids in the batch.
 
+    In a job of several ranks each holds the rows of some ids, unless the layer
+    is made in `embedra.scope(sharding=False)`. All ranks must call the layer
+    together, with ids of their own, or with none.
+
     Args:
         output_dim: Width of a row.
         combiner: None, or how the rows of a bag become one: "sum", "mean" or
@@ -61,6 +66,8 @@ class Embedding(TableLayer):
             "initializer" (the row that they would start with), "zeros", or a
             row. With a Python function as initializer, the first gives zeros.
         seed: Seed of initial rows; see `embedra.table.Table`.
+        wire_dtype: What the ranks of a job send rows and their gradients as;
+            None for `embedra.scope`'s, which is "float32" if not set.
         name: Name of the layer and of its table.
         dtype: Dtype or policy. The rows have its variable dtype, the outputs
             its compute dtype.
@@ -95,6 +102,7 @@ class Embedding(TableLayer):
         optimizer: Any = None,
         inference_default: Any = "initializer",
         seed: int | None = None,
+        wire_dtype: str | None = None,
         name: str | None = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -118,6 +126,7 @@ class Embedding(TableLayer):
             None if optimizer is None else keras.optimizers.get(optimizer)
         )
         self.seed = seed
+        self.wire_dtype = wire_dtype
         # Neither XLA nor the casting of float inputs apply to ids.
         self.supports_jit = False
         self.autocast = False
@@ -130,6 +139,7 @@ class Embedding(TableLayer):
             dtype=self.variable_dtype,
             seed=seed,
             initial_capacity=initial_capacity,
+            communicator=table_communicator(),
         )
         self.output_dim = self.table.dim
         self.embeddings_initializer = embeddings_initializer
@@ -144,8 +154,8 @@ class Embedding(TableLayer):
             )
         # A frozen layer's variables stay known as ones that may be trained.
         self.embeddings.trainable = self.trainable
-        self._reader = RowReader(
-            self.table, self.embeddings, self.inference_default
+        self.reader = RowReader(
+            self.table, self.embeddings, self.inference_default, wire_dtype
         )
 
     def call(
@@ -164,55 +174,8 @@ class Embedding(TableLayer):
         Raises:
             ValueError: If `weights` or sparse ids come without a combiner.
         """
-        insert = None if training is None else bool(training)
-        if not self.trainable:
-            insert = False
-        if self.combiner is not None:
-            return self._pool(inputs, weights, insert, self.combiner)
-        if weights is not None:
-            msg = (
-                f"{self.owner} was given `weights`, but has no combiner to "
-                'use them. Set combiner="sum", "mean" or "sqrtn".'
-            )
-            raise ValueError(msg)
-        if isinstance(inputs, tf.SparseTensor):
-            msg = (
-                f"{self.owner} was given sparse ids, but has no combiner. Set "
-                'combiner="sum", "mean" or "sqrtn", or pass '
-                "tf.RaggedTensor.from_sparse(ids)."
-            )
-            raise ValueError(msg)
-        if isinstance(inputs, tf.RaggedTensor):
-            rows = self._look_up(inputs.flat_values, insert)
-            return inputs.with_flat_values(rows)
-        return self._look_up(inputs, insert)
-
-    def _look_up(self, ids: tf.Tensor, insert: bool | None) -> tf.Tensor:
-        keys = self._reader.keys(ids, insert)
-        rows = self._reader.rows(keys, insert)
-        self._regularize(keys, insert)
-        return tf.cast(rows, self.compute_dtype)
-
-    def _pool(
-        self, ids: Any, weights: Any, insert: bool | None, combiner: str
-    ) -> Any:
-        bags = to_bags(ids, weights, self.owner)
-        if self.mask_zero:
-            bags = without_padding(bags)
-        keys = self._reader.keys(bags.ids, insert)
-        pooled = self._reader.pooled(
-            keys, bags.row_splits, bags.weights, insert, combiner
-        )
-        self._regularize(keys, insert)
-        return bags.restore(tf.cast(pooled, self.compute_dtype))
-
-    def _regularize(self, keys: tf.Tensor, insert: bool | None) -> None:
-        """Adds the penalty of the rows of the batch, each counted once."""
-        if self.embeddings_regularizer is None or not insert:
-            return
-        unique = tf.unique(tf.reshape(keys, (-1,)))[0]
-        rows = tf.cast(self._reader.rows(unique, insert=False), tf.float32)
-        self.add_loss(self.embeddings_regularizer(rows))
+        plan = plan_of(self, inputs, weights, training)
+        return plan.finish(look_up([plan.request])[0])
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Returns which ids are not padding, if there are any such.
@@ -291,4 +254,5 @@ class Embedding(TableLayer):
             "optimizer": optimizer and keras.optimizers.serialize(optimizer),
             "inference_default": self.inference_default,
             "seed": self.seed,
+            "wire_dtype": self.wire_dtype,
         }

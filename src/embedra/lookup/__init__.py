@@ -10,3 +10,4 @@ from ._bags import (
 )
 from ._combine import combine as combine
 from ._reader import RowReader as RowReader
+from ._requests import Request as Request, look_up as look_up

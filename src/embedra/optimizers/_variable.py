@@ -81,6 +81,8 @@ class TableVariable(keras.Variable):
 
         Raises:
             RuntimeError: If no Keras optimizer is calling.
+            UnsupportedOptimizerError: If the table is split over ranks, whose
+                dense weights a plain Keras optimizer would let drift apart.
         """
         if not isinstance(value, tf.IndexedSlices):
             self._check_plain_value(value)
@@ -95,6 +97,7 @@ class TableVariable(keras.Variable):
                 "gradients)."
             )
             raise RuntimeError(msg)
+        self._check_all_here(optimizer)
         self._check_only_one(optimizer)
         self.update_all(optimizer, self.by_table(value))
         self.finish_step()
@@ -203,6 +206,20 @@ class TableVariable(keras.Variable):
                 "joins their gradients."
             )
             raise UnsupportedOptimizerError(msg)
+
+    def _check_all_here(self, optimizer: keras.optimizers.Optimizer) -> None:
+        """Raises if a plain optimizer would step a table of several ranks."""
+        ranks = self.table.communicator
+        if ranks is None or ranks.size == 1:
+            return
+        msg = (
+            f"Table {self.table.name!r} is split over {ranks.size} ranks, and "
+            f"optimizer {type(optimizer).__name__} does not add up the "
+            "gradients of the dense weights that they share. Use "
+            "embedra.DynamicEmbeddingOptimizer(optimizer), or an "
+            "embedra.keras.Model, which does so."
+        )
+        raise UnsupportedOptimizerError(msg)
 
     def _check_plain_value(self, value: Any) -> None:
         """Tells what assigning a value that is no gradient does not do.

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ._cluster import current_cluster
 from ._options import Options
 
 
@@ -44,23 +43,10 @@ def holding(options: Mapping[str, Any]) -> Iterator[None]:
     Raises:
         TypeError: If an option is unknown.
         ValueError: If the value of an option is wrong.
-        NotImplementedError: If tables are to be split over several processes.
     """
     replaced = current_options().replaced(options)
-    if options.get("sharding"):
-        _check_one_process()
     token = _set.set(replaced)
     try:
         yield
     finally:
         _set.reset(token)
-
-
-def _check_one_process() -> None:
-    count = current_cluster().world_size
-    if count > 1:
-        msg = (
-            f"This is one of {count} processes, but tables are not yet split "
-            "over processes. Start one process, or leave out `sharding`."
-        )
-        raise NotImplementedError(msg)

@@ -15,6 +15,7 @@ _LOGGER = logging.getLogger(__name__)
 _TRUE = ("1", "true", "yes")
 _FALSE = ("0", "false", "no")
 _MODES = ("train", "eval", "infer")
+WIRE_DTYPES = ("float32", "bfloat16", "float16")
 
 
 def _boolean(value: Any) -> bool:
@@ -25,11 +26,18 @@ def _boolean(value: Any) -> bool:
     return text in _TRUE
 
 
-def _mode(value: Any) -> str:
-    if value not in _MODES:
-        msg = f"one of {_MODES}"
-        raise ValueError(msg)
-    return str(value)
+def _boolean_or_none(value: Any) -> bool | None:
+    return None if value is None else _boolean(value)
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in choices:
+            msg = f"one of {choices}"
+            raise ValueError(msg)
+        return str(value)
+
+    return read
 
 
 def _integer_or_none(value: Any) -> int | None:
@@ -82,7 +90,10 @@ class Options:
     once: `EMBEDRA_SHARDING=1`.
 
     Attributes:
-        sharding: Whether tables made here are split over the processes.
+        sharding: Whether tables that layers and columns make here are split
+            over the ranks of a job; None, the default, for yes. If False each
+            rank has tables of its own. In one process, and in mode "infer",
+            tables are whole.
         mode: What graphs are built for, "train", "eval" or "infer". Only with
             "train" do lookups of `embedra.dynamic_embedding` and of feature
             columns create rows.
@@ -94,6 +105,9 @@ class Options:
             where it is not told; None for 5, as TensorFlow's.
         keep_checkpoint_every_n_hours: Of which age they are kept for good, in
             hours; None for 10,000, as TensorFlow's.
+        wire_dtype: What ranks send rows and their gradients as, "float32",
+            "bfloat16" or "float16", for layers made here that have none of
+            their own.
 
     Example:
         >>> Options(mode="eval").mode
@@ -105,12 +119,13 @@ class Options:
 Received: mode='test'.
     """
 
-    sharding: bool = _option(False, _boolean)
-    mode: str = _option("train", _mode)
+    sharding: bool | None = _option(None, _boolean_or_none)
+    mode: str = _option("train", _one_of(_MODES))
     seed: int | None = _option(None, _integer_or_none)
     model_dir: str | None = _option(None, _text_or_none)
     keep_checkpoint_max: int | None = _option(None, _count_or_none)
     keep_checkpoint_every_n_hours: float | None = _option(None, _hours_or_none)
+    wire_dtype: str = _option("float32", _one_of(WIRE_DTYPES))
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -34,7 +34,6 @@ def scope(**options: Any) -> Iterator[Context]:
     Raises:
         TypeError: If an option is unknown.
         ValueError: If the value of an option is wrong.
-        NotImplementedError: If tables are to be split over several processes.
 
     Example:
         >>> with scope(keep_checkpoint_max=2), scope(mode="eval") as context:
@@ -48,7 +47,7 @@ def scope(**options: Any) -> Iterator[Context]:
 def embedding_scope(
     **options: Any,
 ) -> contextlib.AbstractContextManager[Context]:
-    """Is `scope(sharding=True)`: its tables are split over the processes.
+    """Is `scope(sharding=True)`: its tables are split over the ranks of a job.
 
     In one process there is one part.
 
