@@ -31,3 +31,7 @@ from ._stopping import (
     StopRequest as StopRequest,
     TrainingStopped as TrainingStopped,
 )
+from ._variable_names import (
+    VARIABLE_NAMES as VARIABLE_NAMES,
+    VariableNames as VariableNames,
+)

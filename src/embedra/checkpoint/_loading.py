@@ -20,6 +20,7 @@ from ._leaves import (
     reached,
     table_problem,
 )
+from ._matching_by_name import match_by_name
 from ._saved_objects import Pair, SavedObjects
 
 
@@ -98,6 +99,16 @@ class _Plan:
     states: list[tuple[Any, Any, str]] = field(default_factory=list)
 
 
+@dataclass
+class _Matches:
+    """What is the state of which, and why the rest has none."""
+
+    leaves: list[Any]
+    pairs: dict[int, Pair]
+    used: set[int]
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
 def load(
     saved: SavedObjects,
     node: int,
@@ -106,6 +117,7 @@ def load(
     scope: str | None = None,
     strict: bool = False,
     without: tuple[str, ...] = (),
+    by_name: bool = False,
     report: LoadReport | None = None,
 ) -> LoadReport:
     """Loads the state of an object, and of all that it refers to.
@@ -118,6 +130,8 @@ def load(
         strict: Whether to raise, before anything is changed, if a value is
             missing, of another shape, or has no place.
         without: Attributes of `target` that are left alone.
+        by_name: Whether what attributes do not lead to is looked for by its
+            name.
         report: Where to report; a new one by default.
 
     Returns:
@@ -128,27 +142,23 @@ def load(
     """
     report = report or LoadReport(saved.prefix)
     report.pending = False
-    left_alone = reached(target, without)
-    pairs = [
-        pair
-        for pair in saved.match(node, target, without)
-        if id(pair.live) not in left_alone
-    ]
-    by_object = {id(pair.live): pair for pair in pairs}
+    found = _matches(saved, node, target, without, by_name=by_name)
     plan = _Plan()
-    for leaf in leaves(target):
+    for leaf in found.leaves:
         name = name_of(leaf)
-        if id(leaf) in left_alone or not is_within(name, scope, target):
+        if not is_within(name, scope, target):
             continue
-        pair = by_object.get(id(leaf))
-        why = ABSENT if pair is None else _add(plan, saved, pair)
+        pair = found.pairs.get(id(leaf))
+        if pair is None:
+            why = found.reasons.get(name, ABSENT)
+        else:
+            why = _add(plan, saved, pair)
         if why:
             report.skipped[name] = why
         else:
             report.add(leaf)
     if scope is None:
-        used = {pair.node for pair in pairs}
-        report.unused = _unused(saved, node, used, without)
+        report.unused = _unused(saved, node, found.used, without)
     if strict:
         report.check(scope)
     for variable, key in plan.values:
@@ -158,6 +168,36 @@ def load(
             restore({name: leaf}, tf.constant(saved.prefix))
     _log.info("%s", report)
     return report
+
+
+def _matches(
+    saved: SavedObjects,
+    node: int,
+    target: Any,
+    without: tuple[str, ...],
+    *,
+    by_name: bool,
+) -> _Matches:
+    left_alone = reached(target, without)
+    pairs = [
+        pair
+        for pair in saved.match(node, target, without)
+        if id(pair.live) not in left_alone
+    ]
+    found = _Matches(
+        [leaf for leaf in leaves(target) if id(leaf) not in left_alone],
+        {id(pair.live): pair for pair in pairs},
+        {pair.node for pair in pairs},
+    )
+    if not by_name:
+        return found
+    missed = [leaf for leaf in found.leaves if id(leaf) not in found.pairs]
+    names = saved.names(node, without)
+    free = {one: names[one] for one in names if one not in found.used}
+    named, found.reasons = match_by_name(saved, free, missed, target)
+    found.pairs |= {id(pair.live): pair for pair in named}
+    found.used |= {pair.node for pair in named}
+    return found
 
 
 def _add(plan: _Plan, saved: SavedObjects, pair: Pair) -> str:
@@ -197,6 +237,7 @@ def _table_problem(saved: SavedObjects, name: str, table: Any) -> str:
 def _unused(
     saved: SavedObjects, node: int, used: set[int], without: tuple[str, ...]
 ) -> list[str]:
+    known = saved.names(node, without)
     names = []
     for leaf in saved.leaves(node, without):
         if leaf in used:
@@ -205,5 +246,5 @@ def _unused(
         key = saved.tensor_key(leaf)
         if saver is None and key and 0 in saved.shapes[key]:
             continue
-        names.append(saver[1] if saver else saved.full_name(leaf) or str(key))
+        names.append(known.get(leaf) or (saver[1] if saver else str(key)))
     return sorted(names)

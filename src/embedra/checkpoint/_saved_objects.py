@@ -14,6 +14,8 @@ import keras
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
+from ._variable_names import VARIABLE_NAMES
+
 
 _GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -94,6 +96,32 @@ class SavedObjects:
         saver = self._nodes[node].registered_saver
         return (saver.name, saver.object_name) if saver.name else None
 
+    def names(self, node: int, without: tuple[str, ...] = ()) -> dict[int, str]:
+        """Returns what the variables and tables of a model were called.
+
+        Args:
+            node: Number of the model.
+            without: Attributes of it that are left out.
+
+        Returns:
+            The names of those of which the checkpoint tells, by number.
+        """
+        found = {one: self.full_name(one) for one in self.leaves(node, without)}
+        written = self.children(node).get(VARIABLE_NAMES)
+        if written is not None:
+            (attribute,) = self._nodes[written].attributes
+            text = self.reader.get_tensor(attribute.checkpoint_key)
+            for path, name in json.loads(text):
+                one = node
+                for step in path:
+                    one = self.children(one)[step]
+                found[one] = name
+        for one in found:
+            saver = self.saver(one)
+            if saver is not None:
+                found[one] = self._table_name(saver[1]) or ""
+        return {one: name for one, name in found.items() if name}
+
     def leaves(self, node: int, without: tuple[str, ...] = ()) -> Iterator[int]:
         """Walks over all that holds values.
 
@@ -110,9 +138,10 @@ class SavedObjects:
             if self.tensor_key(found) or self.saver(found):
                 yield found
             for name, child in self.children(found).items():
-                if child not in seen and not (
+                left_out = name == VARIABLE_NAMES or (
                     found == node and name in without
-                ):
+                )
+                if child not in seen and not left_out:
                     seen.add(child)
                     stack.append(child)
 
@@ -190,15 +219,20 @@ class SavedObjects:
         """Returns the name of the layer whose variables an object holds."""
         for child in self.children(node).values():
             saver = self.saver(child)
-            if saver is not None and self.reader.has_tensor(
-                f"{saver[1]}/header"
-            ):
-                header = self.reader.get_tensor(f"{saver[1]}/header")
-                return str(json.loads(header)["name"])
+            table = self._table_name(saver[1]) if saver else None
+            if table is not None:
+                return table
             name = self.full_name(child)
             if "/" in name:
                 return name.split("/", maxsplit=1)[0]
         return None
+
+    def _table_name(self, key: str) -> str | None:
+        """Returns the name of a table, by what its saver called it."""
+        if not self.reader.has_tensor(f"{key}/header"):
+            return None
+        header = self.reader.get_tensor(f"{key}/header")
+        return str(json.loads(header)["name"])
 
 
 def has_objects(prefix: str) -> bool:

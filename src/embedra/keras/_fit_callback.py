@@ -133,7 +133,10 @@ class FitCallback(keras.callbacks.Callback):
         settings = self._settings
         if names is None or not settings.best_only:
             return
-        known = set(names)
+        if settings.added_logs is None:
+            # A callback may add it; the first epoch tells.
+            return
+        known = names | settings.added_logs
         if settings.validates:
             known |= {f"val_{name}" for name in names}
             if has_own_test_step(self.model) and settings.monitor.validates:
@@ -224,6 +227,18 @@ class FitCallback(keras.callbacks.Callback):
                 state.save(self._folder, self._now)
         self._save_latest()
         self._stop.check()
+
+    @property
+    def last_prefix(self) -> str | None:
+        """Prefix of what the model is to be when `fit` returns."""
+        best = self._folder.latest if self._settings.restore_best else None
+        return best or self.prefix
+
+    def restore_best(self) -> None:
+        """Goes to the best epoch, if that is asked for and there is one."""
+        best = self._folder.latest
+        if self._settings.restore_best and self._state and best:
+            self._state.restore(best)
 
     def _put_back_metrics(self) -> None:
         """Gives the metrics what they had before a validation."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from ._added_logs import added_logs, callbacks_of
 from ._monitor import Monitor
 
 
@@ -36,7 +37,9 @@ class FitSettings:
         every_n_steps: Steps between saves within an epoch; None for none.
         monitor: What the best epoch is chosen by.
         best_only: Whether only the best epochs are kept.
+        restore_best: Whether the model is that of the best epoch at the end.
         validates: Whether there are logs of validation.
+        added_logs: Names of logs that callbacks add; None if they may be any.
     """
 
     directory: str
@@ -45,7 +48,9 @@ class FitSettings:
     every_n_steps: int | None
     monitor: Monitor
     best_only: bool
+    restore_best: bool
     validates: bool
+    added_logs: frozenset[str] | None
 
 
 def fit_settings(
@@ -55,8 +60,10 @@ def fit_settings(
     every_n_steps: int | None,
     monitor: Any,
     mode: str,
+    callbacks: Any,
     *,
     best_only: bool,
+    restore_best: bool,
     validates: bool,
 ) -> FitSettings:
     """Checks what `fit` was given; see there.
@@ -68,7 +75,9 @@ def fit_settings(
         every_n_steps: `save_checkpoints_steps`.
         monitor: `monitor`.
         mode: `mode`.
+        callbacks: `callbacks`.
         best_only: `save_best_only`.
+        restore_best: `restore_best_weights`.
         validates: Whether there are logs of validation.
 
     Returns:
@@ -84,6 +93,12 @@ def fit_settings(
     if not isinstance(monitor, str):
         msg = f"`monitor` must be the name of a log. Received: {monitor!r}."
         raise TypeError(msg)
+    if restore_best and not best_only:
+        msg = (
+            "`restore_best_weights` needs save_best_only=True, by which the "
+            "best epochs are kept."
+        )
+        raise ValueError(msg)
     if mode == "auto" and not best_only:
         # Nothing depends on it: the name need not tell.
         mode = "min"
@@ -94,7 +109,9 @@ def fit_settings(
         every_n_steps,
         Monitor(monitor, mode),
         best_only,
+        restore_best,
         validates,
+        added_logs(callbacks),
     )
 
 
@@ -111,10 +128,7 @@ def with_last(callbacks: Any, last: keras.callbacks.Callback) -> Any:
     if isinstance(callbacks, keras.callbacks.CallbackList):
         callbacks.append(last)
         return callbacks
-    if callbacks is None:
-        return [last]
-    several = isinstance(callbacks, list | tuple)
-    return [*(callbacks if several else [callbacks]), last]
+    return [*callbacks_of(callbacks), last]
 
 
 def _check_number(name: str, value: Any, kind: type) -> None:

@@ -94,6 +94,7 @@ class ModelMethods(WeightMethods, DataMethods):
         monitor: str = "val_loss",
         save_best_only: bool = False,
         mode: str = "auto",
+        restore_best_weights: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Trains, as `keras.Model.fit`, with checkpoints.
@@ -121,12 +122,17 @@ class ModelMethods(WeightMethods, DataMethods):
                 hours of training.
             save_checkpoints_steps: Save also within epochs, every so many
                 steps.
-            monitor: The log that the best epoch is chosen by.
+            monitor: The log that the best epoch is chosen by. Callbacks of
+                your own may add it.
             save_best_only: Whether the folder holds only epochs that were the
                 best when they ended, as many as `keep_checkpoint_max`. The
                 latest state, to go on from, is then in its folder `latest`.
             mode: Whether the best is the "min" or the "max"; "auto" takes it
                 from the name of the monitor.
+            restore_best_weights: Whether the model is, when `fit` returns,
+                that of the best epoch that `save_best_only` kept. What is
+                exported then is the best. The next `fit` goes on from the
+                latest state nevertheless.
             **kwargs: Those of `keras.Model.fit`.
 
         Returns:
@@ -149,6 +155,7 @@ class ModelMethods(WeightMethods, DataMethods):
                 keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
                 save_checkpoints_steps=save_checkpoints_steps,
                 save_best_only=save_best_only or None,
+                restore_best_weights=restore_best_weights or None,
             )
             return super().fit(
                 x, y, batch_size, epochs, verbose, callbacks, **given
@@ -160,7 +167,9 @@ class ModelMethods(WeightMethods, DataMethods):
             save_checkpoints_steps,
             monitor,
             mode,
+            callbacks,
             best_only=save_best_only,
+            restore_best=restore_best_weights,
             validates=given.get("validation_data") is not None
             or bool(given.get("validation_split")),
         )
@@ -179,14 +188,15 @@ class ModelMethods(WeightMethods, DataMethods):
         )
         given["x"] = data.data
         given["callbacks"] = with_last(given["callbacks"], callback)
-        if callback.prefix and given["initial_epoch"] >= given["epochs"]:
+        last = callback.last_prefix
+        if last and given["initial_epoch"] >= given["epochs"]:
             # There is nothing to train, but the state is that of the end.
             if self.built:
                 self.optimizer.build(self.trainable_variables)
                 callback.set_model(self)
                 callback.prepare()
             else:
-                self.load_weights(callback.prefix, skip_mismatched=False)
+                self.load_weights(last, skip_mismatched=False)
         # Past the tracking of attributes.
         self.__dict__["_first_steps"] = (callback, data)
         try:
@@ -194,6 +204,7 @@ class ModelMethods(WeightMethods, DataMethods):
                 history = super().fit(**given)
             # One that came after the last step was saved.
             stop.check()
+            callback.restore_best()
             return history
         except TrainingStopped as stopped:
             print(callback.message, file=sys.stderr)

@@ -9,7 +9,8 @@ from embedra.table import table_sizes
 from ._summary import named_tables
 
 
-_NAME = "table_rows"
+# The log of all rows.
+TABLE_ROWS = "table_rows"
 
 
 class TableProgress(keras.callbacks.Callback):
@@ -22,6 +23,9 @@ class TableProgress(keras.callbacks.Callback):
     Args:
         each: Whether the rows of each table are shown too, as
             `table_rows/<table>`.
+
+    Attributes:
+        each: Whether they are.
 
     Example:
         >>> import numpy as np
@@ -37,7 +41,7 @@ class TableProgress(keras.callbacks.Callback):
 
     def __init__(self, each: bool = False) -> None:
         super().__init__()
-        self._each = each
+        self.each = each
 
     def on_train_batch_end(
         self, batch: int, logs: dict[str, Any] | None = None
@@ -58,7 +62,7 @@ class TableProgress(keras.callbacks.Callback):
         if logs is None or not tables:
             return
         sizes = table_sizes(list(tables.values()))
-        logs[_NAME] = sum(sizes)
-        if self._each:
+        logs[TABLE_ROWS] = sum(sizes)
+        if self.each:
             for name, size in zip(tables, sizes, strict=True):
-                logs[f"{_NAME}/{name}"] = size
+                logs[f"{TABLE_ROWS}/{name}"] = size

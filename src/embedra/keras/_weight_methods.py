@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
-from embedra.checkpoint import LoadReport, find
+from embedra.checkpoint import (
+    VARIABLE_NAMES,
+    LoadReport,
+    VariableNames,
+    find_together,
+)
 
 from ._untracked import untracked_layers
 from ._weights import PendingWeights, is_keras_file, load_now
@@ -83,7 +88,7 @@ class WeightMethods(_Model):
         the model, and parts `/part_0`, `/part_1` and so on are put together.
         The optimizer and the global step are left alone, and so are the slots
         of tables, which start anew. A model that is not built yet loads when
-        it is.
+        it is. In a job all ranks load, and each keeps the ids that it owns.
 
         Args:
             filepath: A folder of checkpoints, of which the newest is taken, a
@@ -110,7 +115,9 @@ class WeightMethods(_Model):
             super().load_weights(filepath, **kwargs)
             return None
         pending = PendingWeights(
-            LoadReport(find(filepath), pending=True), scope, not skip_mismatched
+            LoadReport(find_together(filepath), pending=True),
+            scope,
+            not skip_mismatched,
         )
         if self.built:
             load_now(self, pending)
@@ -136,7 +143,8 @@ class WeightMethods(_Model):
     ) -> dict[str, Any]:
         """Adds layers that TensorFlow does not find, in lists and dicts.
 
-        Without this, Keras 3 models lack them in checkpoints, silently.
+        Without this, Keras 3 models lack them in checkpoints, silently. And
+        adds what variables are called, for models whose attributes differ.
         """
         children: dict[str, Any] = super()._trackable_children(
             save_type, **kwargs
@@ -151,7 +159,10 @@ class WeightMethods(_Model):
         finally:
             del self.__dict__["_finding_layers"]
         self.__dict__["_untracked_layers"] = holder
-        return children if holder is None else children | {_LISTED: holder}
+        if holder is not None:
+            children = children | {_LISTED: holder}
+        names = self.__dict__.setdefault("_names", VariableNames(self))
+        return children | {VARIABLE_NAMES: names}
 
     def _load_from(self, directory: Any, path: Any) -> None:
         if directory is not None and path is not None:

@@ -67,7 +67,7 @@ def load_now(model: Any, pending: PendingWeights) -> None:
         saved = SavedObjects(report.path)
         # Without the name, the checkpoint is that of the model itself.
         node = saved.children(0).get("model", 0)
-        load(saved, node, model, **options)
+        load(saved, node, model, by_name=True, **options)
     else:
         load_by_name(model, **options)
     with tf.init_scope():
