@@ -1,6 +1,7 @@
 """Checkpoints in folders: kept by number, safe from crashes, read by name."""
 
-from ._folder import CheckpointFolder as CheckpointFolder, find as find
+from ._finding import find as find, find_together as find_together
+from ._folder import CheckpointFolder as CheckpointFolder
 from ._loading import (
     LoadReport as LoadReport,
     MismatchError as MismatchError,

@@ -251,34 +251,6 @@ class CheckpointFolder:
                 tf.io.gfile.remove(path)
 
 
-def find(path: str | os.PathLike[str]) -> str:
-    """Returns the checkpoint that a path means.
-
-    Args:
-        path: The prefix of a checkpoint, or a folder of them: its newest.
-
-    Returns:
-        The prefix.
-
-    Raises:
-        FileNotFoundError: If there is none.
-    """
-    path = os.fspath(path)
-    check_path(path)
-    if tf.io.gfile.isdir(path):
-        folder = CheckpointFolder(path, tidy=False)
-        found = folder.latest or tf.train.latest_checkpoint(path)
-        if found is not None:
-            return found
-    elif tf.io.gfile.exists(f"{path}.index"):
-        return path
-    msg = (
-        f"There is no checkpoint at {path!r}: neither a folder that holds one "
-        "nor a prefix (the name of its `.index` file without that ending)."
-    )
-    raise FileNotFoundError(msg)
-
-
 def _number(name: str) -> int:
     digits = name.rsplit("-", 1)[-1]
     return int(digits) if digits.isdigit() else 0

@@ -2,7 +2,9 @@
 
 from ._agreement import (
     RankError as RankError,
+    gather_bytes as gather_bytes,
     gather_values as gather_values,
+    known_to_all as known_to_all,
     together as together,
 )
 from ._communicator import Communicator as Communicator

@@ -15,6 +15,24 @@ class RankError(RuntimeError):
     """What ranks did together failed on one of them, and so on all."""
 
 
+@contextlib.contextmanager
+def known_to_all() -> Iterator[None]:
+    """Surrounds an exchange within `together`, whose errors all ranks get.
+
+    Raises:
+        RankError: In place of TensorFlow's error.
+
+    Example:
+        >>> from embedra.distribute import communicator
+        >>> with known_to_all():
+        ...     total = communicator().all_reduce(3)
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        raise RankError(str(error.message)) from error
+
+
 def gather_values(
     communicator: Communicator | None, value: Any, *, label: str
 ) -> list[Any]:
@@ -41,6 +59,36 @@ def gather_values(
     if communicator is None:
         return [value]
     return _values(_exchange(communicator, {"value": value}, label))
+
+
+def gather_bytes(
+    communicator: Communicator, value: bytes, *, label: str
+) -> list[bytes]:
+    """Gives rank 0 what each rank has. Not inside a `tf.function`.
+
+    Args:
+        communicator: Of the ranks.
+        value: Bytes of any number.
+        label: Name in messages.
+
+    Returns:
+        The values by rank on rank 0, and nothing on the others.
+
+    Example:
+        >>> from embedra.distribute import communicator
+        >>> gather_bytes(communicator(), b"state", label="states")
+        [b'state']
+    """
+    splits = [len(value)] + [0] * (communicator.size - 1)
+    with known_to_all():
+        received, counts = communicator.all_to_all_v(
+            np.frombuffer(value, np.uint8), splits, label=label
+        )
+    ends = np.cumsum(counts.numpy())
+    if communicator.rank != 0:
+        return []
+    parts = np.split(received.numpy(), ends[:-1])
+    return [part.tobytes() for part in parts]
 
 
 @contextlib.contextmanager
@@ -76,9 +124,19 @@ def together(communicator: Communicator | None, label: str) -> Iterator[None]:
         raise
     except Exception as error:
         text = f"{label}: {type(error).__name__}: {error}"
-        raise _failure(
-            _exchange(communicator, {"error": text}, label)
-        ) from error
+        raise _failure(_tell(communicator, text, label)) from error
+
+
+def _tell(
+    communicator: Communicator, text: str, label: str
+) -> list[dict[str, Any]]:
+    """Tells the other ranks of an error; returns what all have told."""
+    own = {"error": text}
+    try:
+        return _exchange(communicator, own, label)
+    except RankError:
+        # Others are in another exchange, and fail in there.
+        return [{}] * communicator.rank + [own]
 
 
 def _exchange(
@@ -86,11 +144,8 @@ def _exchange(
 ) -> list[dict[str, Any]]:
     """Sends a message to all ranks; returns theirs."""
     text = np.frombuffer(json.dumps(message).encode(), np.uint8)
-    try:
+    with known_to_all():
         gathered, counts = communicator.all_gather_v(text, label=label)
-    except tf.errors.OpError as error:
-        # All ranks get it, in the same exchange.
-        raise RankError(str(error.message)) from error
     ends = np.cumsum(counts.numpy())[:-1]
     return [
         json.loads(part.tobytes()) for part in np.split(gathered.numpy(), ends)

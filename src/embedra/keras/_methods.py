@@ -21,12 +21,13 @@ from ._fit_settings import (
     fit_settings,
     with_last,
 )
+from ._saving_methods import SavingMethods
 from ._serving_graph import served
 from ._summary import table_lines
 from ._weight_methods import WeightMethods
 
 
-class ModelMethods(WeightMethods, DataMethods):
+class ModelMethods(WeightMethods, DataMethods, SavingMethods):
     """Mixed in before a Keras model class; see `embedra.keras.Model`."""
 
     def compile(

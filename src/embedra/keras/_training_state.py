@@ -12,6 +12,12 @@ from embedra.checkpoint import (
     SavedObjects,
     load,
 )
+from embedra.distribute import job_communicator, together
+
+from ._rank_values import RankValues
+
+
+_OF_RANKS = "of_ranks"
 
 
 class Place(NamedTuple):
@@ -49,7 +55,7 @@ class TrainingState:
     """A model, its optimizer, and how far its training is.
 
     It is written as `tf.train.Checkpoint(model=model, optimizer=optimizer)`
-    would, with more beside it.
+    would, with more beside it. In a job, all ranks write and restore it.
 
     Args:
         model: A model; built, and so is its optimizer.
@@ -63,7 +69,11 @@ class TrainingState:
         self._step = tf.Variable(0, dtype=tf.int64)
         self._best = tf.Variable(math.nan, dtype=tf.float64)
         self._best_name = tf.Variable(monitored, dtype=tf.string)
+        self._communicator = job_communicator()
+        self._of_ranks = RankValues(model, self._communicator)
+        more = {_OF_RANKS: self._of_ranks.saved} if self._communicator else {}
         self._checkpoint = tf.train.Checkpoint(
+            **more,
             model=model,
             optimizer=model.optimizer,
             # Keras keeps the random state of dropout out of checkpoints.
@@ -97,6 +107,7 @@ class TrainingState:
         self._epoch.assign(place.epoch)
         self._step.assign(place.step)
         self._best_name.assign(self._monitored)
+        self._of_ranks.gather()
         return folder.save(self._checkpoint)
 
     def restore(self, prefix: str) -> None:
@@ -107,7 +118,12 @@ class TrainingState:
 
         Raises:
             MismatchError: If it is not one of this model and optimizer.
+            RankError: On all ranks of a job, if one of them failed.
         """
+        with together(self._communicator, f"restoring {prefix}"):
+            self._restore(prefix)
+
+    def _restore(self, prefix: str) -> None:
         saved = SavedObjects(prefix)
         children = saved.children(0)
         try:
@@ -134,6 +150,12 @@ class TrainingState:
         for name in ("metrics", "best", "best_name"):
             if name in children:
                 load(saved, children[name], getattr(self._checkpoint, name))
+        saved_of_ranks = f"{_OF_RANKS}/.ATTRIBUTES/VARIABLE_VALUE"
+        self._of_ranks.restore(
+            list(saved.reader.get_tensor(saved_of_ranks))
+            if _OF_RANKS in children
+            else []
+        )
         name = self._best_name.numpy().decode()
         if name != self._monitored:
             self._best.assign(math.nan)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from embedra.distribute import Communicator
+from embedra.distribute import Communicator, known_to_all
 
 from ._group import TableGroup
 from ._joint_state import JointState, joint_states
@@ -98,5 +98,8 @@ def _to_first(records: Records, communicator: Communicator) -> Records:
 def _send(columns: list[Any], communicator: Communicator) -> list[tf.Tensor]:
     splits = np.zeros((len(columns), communicator.size), np.int64)
     splits[:, 0] = [column.shape[0] for column in columns]
-    received, _ = communicator.all_to_all_v(columns, list(splits), label=_LABEL)
+    with known_to_all():
+        received, _ = communicator.all_to_all_v(
+            columns, list(splits), label=_LABEL
+        )
     return list(received)
