@@ -1,0 +1,12 @@
+"""Layers over tables that are split: N ranks equal one."""
+
+import pytest
+
+from distribute.launching import check_passed, needs_mpi, run_ranks
+
+
+@pytest.mark.distributed
+@needs_mpi
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_d02_d04_layers_of_ranks_are_those_of_one(count):
+    check_passed(run_ranks(count, "layers.py"), count)
