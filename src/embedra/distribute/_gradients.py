@@ -73,4 +73,5 @@ def _gathered(
 
 def _scaled(gradient: Tensor, share: Any) -> Tensor:
     gradient = tf.convert_to_tensor(gradient)
-    return gradient * tf.cast(share, gradient.dtype)
+    # Of no examples there may be gradients that are no numbers.
+    return tf.math.multiply_no_nan(gradient, tf.cast(share, gradient.dtype))

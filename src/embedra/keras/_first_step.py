@@ -6,12 +6,12 @@ import keras
 import tensorflow as tf
 
 
-def build(model: Any, iterator: Any) -> set[str] | None:
+def build(model: Any, structure: Any) -> set[str] | None:
     """Has all variables made that a training step makes, without doing one.
 
     Args:
         model: The model.
-        iterator: Of batches.
+        structure: Specs of its batches.
 
     Returns:
         Names of the step's logs; None if they are not known.
@@ -23,7 +23,7 @@ def build(model: Any, iterator: Any) -> set[str] | None:
         _build_eager(model)
         return None
     step = tf.function(model.train_step, autograph=False)
-    traced = step.get_concrete_function(iterator.element_spec)
+    traced = step.get_concrete_function(structure)
     if not model.optimizer.built:
         model.optimizer.build(model.trainable_variables)
     logs = traced.structured_outputs
@@ -43,7 +43,8 @@ def _build_eager(model: Any) -> None:
     if not model.built:
         msg = (
             "A model with run_eagerly=True has to be built before it is "
-            "trained with `checkpoint_dir`: call it on a batch first."
+            "trained with `checkpoint_dir`, or by several ranks: call it on a "
+            "batch first."
         )
         raise ValueError(msg)
     model.optimizer.build(model.trainable_variables)

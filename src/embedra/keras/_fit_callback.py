@@ -16,6 +16,7 @@ from embedra.checkpoint import (
 
 from ._first_step import build, has_own_test_step
 from ._fit_settings import FitSettings
+from ._rank_data import batch_spec
 from ._training_state import Place, TrainingState, place_of
 
 
@@ -86,7 +87,7 @@ class FitCallback(keras.callbacks.Callback):
         def run(data: Any) -> Any:
             nonlocal pass_over, length
             if self._state is None:
-                self._check_monitor(build(self.model, data))
+                self._check_monitor(build(self.model, batch_spec(data)))
                 self._latest.check_writable()
                 self.prepare()
             for _ in range(pass_over):

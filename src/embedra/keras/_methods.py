@@ -8,26 +8,30 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from embedra.checkpoint import StopRequest, TrainingStopped
+from embedra.checkpoint import TrainingStopped
 from embedra.saved_model import Exported, export
+from embedra.scopes import context
 
-from ._compiling import clipped, keras_optimizer
+from ._compiling import check_compile, clipped, keras_optimizer
 from ._continued_data import continued
 from ._data_methods import DataMethods
 from ._fit_callback import FitCallback
 from ._fit_settings import (
-    FIT_ARGUMENTS,
     FitSettings,
+    check_epochs,
+    fit_arguments,
     fit_settings,
     with_last,
 )
+from ._rank_methods import RankMethods
+from ._rank_stop import RankStopRequest
 from ._saving_methods import SavingMethods
 from ._serving_graph import served
 from ._summary import table_lines
 from ._weight_methods import WeightMethods
 
 
-class ModelMethods(WeightMethods, DataMethods, SavingMethods):
+class ModelMethods(WeightMethods, DataMethods, SavingMethods, RankMethods):
     """Mixed in before a Keras model class; see `embedra.keras.Model`."""
 
     def compile(
@@ -58,9 +62,11 @@ class ModelMethods(WeightMethods, DataMethods, SavingMethods):
             **kwargs: Those of `keras.Model.compile`.
 
         Raises:
+            TypeError: If an argument is of another kind.
             ValueError: If a limit is negative, the optimizer clips as well, or
                 `target_tensors` are not of the dataset of the inputs.
         """
+        check_compile(optimizer, clipnorm, clipvalue, kwargs)
         if optimizer is not None:
             optimizer = clipped(
                 keras_optimizer(optimizer, self, kwargs), clipnorm, clipvalue
@@ -144,7 +150,7 @@ class ModelMethods(WeightMethods, DataMethods, SavingMethods):
                 known, or the folder's state is not one of this model.
             SystemExit: After Ctrl-C or SIGTERM.
         """
-        given = dict(zip(FIT_ARGUMENTS, args, strict=False)) | kwargs
+        given = fit_arguments(args, kwargs)
         x = self._data("fit", x, y)
         given["validation_data"] = self._chosen(given.get("validation_data"))
         if isinstance(x, tf.data.Dataset | GeneratorType):
@@ -174,6 +180,7 @@ class ModelMethods(WeightMethods, DataMethods, SavingMethods):
             validates=given.get("validation_data") is not None
             or bool(given.get("validation_split")),
         )
+        check_epochs(epochs, given.get("initial_epoch"))
         given |= {"x": x, "y": y, "batch_size": batch_size, "epochs": epochs}
         given |= {"verbose": verbose, "callbacks": callbacks}
         return self._fit_with_checkpoints(settings, given)
@@ -181,7 +188,8 @@ class ModelMethods(WeightMethods, DataMethods, SavingMethods):
     def _fit_with_checkpoints(
         self, settings: FitSettings, given: dict[str, Any]
     ) -> Any:
-        stop = StopRequest()
+        given = self._of_ranks(given)
+        stop = self._stop_request()
         callback = FitCallback(settings, stop, given.get("initial_epoch") or 0)
         given["initial_epoch"] = callback.place.epoch
         data = continued(
@@ -204,11 +212,14 @@ class ModelMethods(WeightMethods, DataMethods, SavingMethods):
             with stop.listening():
                 history = super().fit(**given)
             # One that came after the last step was saved.
+            if isinstance(stop, RankStopRequest):
+                stop.agree_now()
             stop.check()
             callback.restore_best()
             return history
         except TrainingStopped as stopped:
-            print(callback.message, file=sys.stderr)
+            if context.rank == 0:
+                print(callback.message, file=sys.stderr)
             raise SystemExit(128 + stopped.signal_number) from None
         finally:
             self.__dict__.pop("_first_steps", None)

@@ -4,6 +4,7 @@ from ._apply import apply_gradients as apply_gradients
 from ._clip import set_clip_limits as set_clip_limits
 from ._from_v1 import from_v1 as from_v1
 from ._outside import outside_functions as outside_functions
+from ._ranks import weigh_batches as weigh_batches
 from ._rowwise_adagrad import RowwiseAdagrad as RowwiseAdagrad
 from ._slot_initial import constant_initial as constant_initial
 from ._support import UnsupportedOptimizerError as UnsupportedOptimizerError

@@ -1,5 +1,6 @@
 """Clipping of gradients by what optimizers cannot do themselves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -13,8 +14,8 @@ TablePart = tuple[table_lib.Table, tf.IndexedSlices]
 def clip_over_tables(optimizer: Any, parts: list[TablePart]) -> list[TablePart]:
     """Applies an optimizer's `clipnorm` to the tables of a variable together.
 
-    Each update clips the gradient of its table by itself. It has nothing left
-    to do after this.
+    Each update clips the gradient of its table by itself, as far as this rank
+    has it. It has nothing left to do after this.
 
     Args:
         optimizer: Makes the updates.
@@ -23,26 +24,73 @@ def clip_over_tables(optimizer: Any, parts: list[TablePart]) -> list[TablePart]:
     Returns:
         The same, shortened if their common norm is longer than `clipnorm`.
     """
-    if not optimizer.clipnorm or len(parts) == 1:
+    split = any(table.communicator is not None for table, _ in parts)
+    if not optimizer.clipnorm or (len(parts) == 1 and not split):
         return parts
     parts = sum_repeats(parts)
-    sums = [slices.values for _, slices in parts]
-    factor = shortening(optimizer, optimizer.clipnorm, sums)
+    factor = shortening(optimizer, optimizer.clipnorm, parts)
     return [(table, scaled(slices, factor)) for table, slices in parts]
 
 
-def shortening(optimizer: Any, limit: float, values: list[Any]) -> tf.Tensor:
+def clip_jointly(
+    optimizer: Any, tables: list[Any], dense: list[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Applies an optimizer's `global_clipnorm` to all gradients of a step.
+
+    Args:
+        optimizer: Makes the step.
+        tables: Gradients of tables.
+        dense: Other gradients, and their variables.
+
+    Returns:
+        The same, scaled by the norm over all of them.
+    """
+    tables = deduplicated(tables)
+    # Keras clips the dense gradients once more, by which they, now shorter
+    # than the limit, are not changed.
+    factor = shortening(
+        optimizer,
+        optimizer.global_clipnorm,
+        [(g.table, g.slices) for g in tables],
+        [values_of(grad) for grad, _ in dense if grad is not None],
+    )
+    return (
+        [g._replace(slices=scaled(g.slices, factor)) for g in tables],
+        [(g if g is None else scaled(g, factor), v) for g, v in dense],
+    )
+
+
+def shortening(
+    optimizer: Any,
+    limit: float,
+    tables: list[TablePart],
+    dense: Sequence[tf.Tensor] = (),
+) -> tf.Tensor:
     """Returns the factor by which gradients together get no longer than asked.
 
     Args:
         optimizer: Whose gradients they are; they may be scaled with the loss.
         limit: Largest norm of all of them.
-        values: The gradients, repeated rows summed.
+        tables: Tables and their gradients, repeated rows summed. Of a table
+            that is split over ranks, all ranks' parts count.
+        dense: Other gradients.
 
     Returns:
         A scalar, 1 at most.
     """
-    norm = tf.linalg.global_norm(values)
+    whole = list(dense)
+    split: list[tf.Tensor] = []
+    for table, slices in tables:
+        (whole if table.communicator is None else split).append(slices.values)
+    norm = tf.linalg.global_norm(whole) if whole else tf.constant(0.0)
+    if split:
+        communicator = next(
+            table.communicator for table, _ in tables if table.communicator
+        )
+        square = communicator.all_reduce(
+            tf.square(tf.linalg.global_norm(split)), label="norm of gradients"
+        )
+        norm = tf.sqrt(square + tf.square(tf.cast(norm, square.dtype)))
     if optimizer.loss_scale_factor is not None:
         norm /= optimizer.loss_scale_factor
     return limit / tf.maximum(norm, limit)
@@ -118,7 +166,9 @@ def clipped_before(optimizer: Any, gradients: list[Any]) -> list[Any]:
 
 def _clipped(optimizer: Any, gradient: Any) -> Any:
     (gradient,) = deduplicated([gradient])
-    slices = gradient.slices
+    ((_, slices),) = clip_over_tables(
+        optimizer, [(gradient.table, gradient.slices)]
+    )
     scale = optimizer.loss_scale_factor or 1.0
     values = clip(optimizer, slices.values, scale)
     return gradient._replace(slices=tf.IndexedSlices(values, slices.indices))

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ._apply import apply_gradients
 from ._block_rows import BlockRows
+from ._ranks import check_clips, over_ranks
 from ._row_block import RowBlock
 from ._trained_tables import TableGradient, split_tables, table_variable_of
 
@@ -110,9 +111,12 @@ class Substitution(_Base):
             optimizer: tables are blocks of the rows that are touched.
         """
         pairs = list(grads_and_variables)
-        tables, _ = split_tables(pairs)
+        tables, dense = split_tables(pairs)
         for table_gradient in tables:
             _check_slices(table_gradient)
+        check_clips(self, tables)
+        tables, dense = over_ranks(self, tables, dense)
+        dense_gradients = iter([gradient for gradient, _ in dense])
         shared = {
             id(g.table): g.slices
             for g in tables
@@ -121,10 +125,10 @@ class Substitution(_Base):
         _finish_own([g.variable for g in tables])
         substituted = []
         seen = set()
-        for gradient, variable in pairs:
+        for _, variable in pairs:
             found = table_variable_of(variable)
             if found is None:
-                substituted.append((gradient, variable))
+                substituted.append((next(dense_gradients), variable))
                 continue
             if found.optimizer is not None:
                 continue

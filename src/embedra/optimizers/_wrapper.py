@@ -10,15 +10,14 @@ from embedra import _ops
 
 from ._apply import step_inputs
 from ._clip import (
+    clip_jointly,
     clip_limits,
     clipped_before,
-    deduplicated,
-    scaled,
     set_clip_limits,
-    shortening,
     values_of,
 )
 from ._legacy_keras import TfKerasLegacyTableOptimizer
+from ._ranks import agreed, over_ranks, weighed, without_empty
 from ._substitution import Substitution, seen_as, wrap
 from ._support import UnsupportedOptimizerError
 from ._tf_keras import TfKerasTableOptimizer
@@ -157,8 +156,22 @@ class TableOptimizer(_Optimizer):
             set_clip_limits(optimizer, *config[_CLIPPING])
         return optimizer
 
+    def scale_loss(self, loss: Any) -> Any:
+        """Scales a loss as the optimizer inside does, and by this rank's part.
+
+        Args:
+            loss: Mean over this rank's examples.
+
+        Returns:
+            What to differentiate.
+        """
+        return weighed(self, super().scale_loss(loss))
+
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Updates tables and dense weights.
+
+        In a job of several ranks all of them must call it; the step is that of
+        the mean of their gradients.
 
         Args:
             grads: Gradients, one per variable.
@@ -182,11 +195,12 @@ class TableOptimizer(_Optimizer):
         if not self.built:
             self.build(variables)
         tables, dense = split_tables(zip(grads, variables, strict=True))
+        tables, dense = over_ranks(self, tables, dense)
         if self.gradient_accumulation_steps:
             self._accumulate(tables, variables)
         else:
             if self.global_clipnorm:
-                tables, dense = self._clip_jointly(tables, dense)
+                tables, dense = clip_jointly(self, tables, dense)
             self._update(tables)
         if any(grad is not None for grad, _ in dense):
             super().apply(*zip(*dense, strict=True))
@@ -217,21 +231,6 @@ class TableOptimizer(_Optimizer):
             tables = [(g.table, g.slices) for g in parts]
             variable.update_all(self, tables, inputs)
             variable.finish_step()
-
-    def _clip_jointly(
-        self, tables: list[TableGradient], dense: list[Any]
-    ) -> tuple[list[TableGradient], list[Any]]:
-        """Scales all gradients by the norm over tables and dense weights."""
-        tables = deduplicated(tables)
-        values = [g.slices.values for g in tables]
-        values += [values_of(grad) for grad, _ in dense if grad is not None]
-        # Keras clips the dense gradients once more, by which they, now
-        # shorter than the limit, are not changed.
-        factor = shortening(self, self.global_clipnorm, values)
-        return (
-            [g._replace(slices=scaled(g.slices, factor)) for g in tables],
-            [(g if g is None else scaled(g, factor), v) for g, v in dense],
-        )
 
     def _accumulate(
         self, gradients: list[TableGradient], variables: list[Any]
@@ -267,14 +266,15 @@ class TableLossScaleOptimizer(TableOptimizer):
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Unscales gradients and hands them to the optimizer inside."""
         keras.optimizers.LossScaleOptimizer.apply(
-            self, grads, trainable_variables
+            self, without_empty(self, list(grads)), trainable_variables
         )
 
     def check_finite(self, grads: Any) -> Any:
         """Returns whether all gradients are finite, reading only their rows."""
-        return super().check_finite(
+        finite = super().check_finite(
             [g if g is None else values_of(g) for g in grads]
         )
+        return agreed(finite)
 
 
 def _or_itself(variable: Any) -> Any:

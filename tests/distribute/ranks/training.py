@@ -5,14 +5,9 @@ import numpy as np
 import tensorflow as tf
 
 from embedra import DynamicEmbeddingOptimizer, Table
-from embedra.distribute import (
-    batch_share,
-    communicator,
-    reduce_gradients,
-    sharded_rows,
-)
+from embedra.distribute import batch_share, communicator
 from embedra.lookup import RowReader
-from embedra.optimizers import TableVariable
+from embedra.optimizers import TableVariable, apply_gradients
 
 
 STEPS = 4
@@ -35,13 +30,13 @@ class Trainer:
     def __init__(self, comm, optimizer, wire_dtype="float32", uneven=False):
         self.comm = comm
         self.uneven = uneven
-        self.wire_dtype = wire_dtype
         self.tables = [
-            Table(dim, name=name, seed=3) for name, dim in DIMS.items()
+            Table(dim, name=name, seed=3, communicator=comm)
+            for name, dim in DIMS.items()
         ]
         self.stand_ins = [TableVariable(table) for table in self.tables]
         self.readers = [
-            RowReader(table, variable, "initializer")
+            RowReader(table, variable, "initializer", wire_dtype)
             for table, variable in zip(self.tables, self.stand_ins, strict=True)
         ]
         initial = np.random.default_rng(2).normal(size=(10, 1)) * 0.3
@@ -51,27 +46,19 @@ class Trainer:
             # A static table, whose gradients are slices.
             keras.Variable(np.ones((5, 1)), dtype="float32"),
         ]
+        self.plain = optimizer
         self.optimizer = DynamicEmbeddingOptimizer(optimizer)
         self.optimizer.build(self.stand_ins + self.dense)
         self.step = tf.function(self._step, input_signature=SIGNATURE)
 
-    def read(self, keys):
-        return [
-            reader.rows(reader.keys(each, True), True)
-            for reader, each in zip(self.readers, keys, strict=True)
-        ]
-
     def _step(self, users, items, days, labels):
         count = tf.shape(labels)[0]
-        share = batch_share(self.comm, count) if self.uneven else None
         with tf.GradientTape() as tape:
-            user, item = sharded_rows(
-                self.comm,
-                [users, items],
-                self.read,
-                gradient_scale=share,
-                wire_dtype=self.wire_dtype,
-                label="features",
+            user, item = (
+                reader.rows(reader.keys(ids, True), True)
+                for reader, ids in zip(
+                    self.readers, [users, items], strict=True
+                )
             )
             features = tf.concat([user, tf.reduce_sum(item, 1)], -1)
             weights, bias, by_day = (v.value for v in self.dense)
@@ -80,12 +67,19 @@ class Trainer:
             loss = tf.math.divide_no_nan(
                 tf.reduce_sum(losses), tf.cast(count, tf.float32)
             )
-        gradients = tape.gradient(loss, [*self.stand_ins, *self.dense])
-        number = len(self.stand_ins)
-        gradients[number:] = reduce_gradients(
-            self.comm, gradients[number:], share=share
-        )
-        self.optimizer.apply(gradients, [*self.stand_ins, *self.dense])
+            if self.uneven:
+                loss *= batch_share(self.comm, count) * self.comm.size
+        variables = [*self.stand_ins, *self.dense]
+        gradients = tape.gradient(loss, variables)
+        if self.comm.size == 1:
+            # Not together with the other ranks, which train the same.
+            tables = zip(self.tables, gradients, strict=False)
+            for table, gradient in tables:
+                apply_gradients(table, self.plain, gradient)
+            number = len(self.tables)
+            self.plain.apply(gradients[number:], variables[number:])
+            return
+        self.optimizer.apply(gradients, variables)
 
     def records(self):
         found = {}
