@@ -52,6 +52,7 @@ def test_bad_configurations_are_refused(arguments, said):
         ("keep_checkpoint_max", True, "an integer"),
         ("session_config", {}, "a tf.compat.v1.ConfigProto"),
         ("model_dir", 5, "a path"),
+        ("model_dir", "", "a path"),
         ("device_fn", "/cpu:0", "a function"),
     ],
 )

@@ -246,8 +246,16 @@ def test_bad_specs_are_refused(trained):
         lib.EvalSpec(input_fn, exporters=[Recorder(), Recorder()])
     with pytest.raises(TypeError, match="needs a function that returns"):
         lib.LatestExporter("latest", None)
-    with pytest.raises(ValueError, match="`exports_to_keep` must be positive"):
-        lib.LatestExporter("latest", dict, exports_to_keep=0)
+    for number in (0, 1.5, True):
+        with pytest.raises(ValueError, match="`exports_to_keep` must be a pos"):
+            lib.LatestExporter("latest", dict, exports_to_keep=number)
+    for name in ("a/b", "..", "", None):
+        with pytest.raises(ValueError, match="must not have slashes"):
+            lib.FinalExporter(name, dict)
+    with pytest.raises(TypeError, match="`saving_listeners` must be a list"):
+        lib.TrainSpec(input_fn, saving_listeners=[3])
+    with pytest.raises(TypeError, match="`name` must be a string"):
+        lib.EvalSpec(input_fn, name=3)
     with pytest.raises(ValueError, match="the other must be None"):
         lib.experimental.make_early_stopping_hook(
             trained, lambda: True, run_every_secs=None

@@ -141,6 +141,39 @@ def test_l14_weights_are_those_of_tensorflow(combiner):
     )
 
 
+@pytest.mark.parametrize(
+    ("combiner", "expected"), [("sum", [2.0, 4.0]), ("mean", [1.0, 1.0])]
+)
+def test_ids_may_weigh_nothing(combiner, expected):
+    # TensorFlow takes a dense weight of 0 for a place without an id.
+    words = fc.categorical_column_with_embedding("word")
+    weighted = fc.weighted_categorical_column(words, "w")
+    column = fc.embedding_column(
+        weighted, 1, initializer=1.0, combiner=combiner
+    )
+    features = {
+        "word": tf.constant([["a", "b"], ["c", ""]]),
+        "w": tf.constant([[0.0, 2.0], [4.0, 1.0]]),
+    }
+    rows = fc.input_layer(features, column)
+    assert rows.numpy()[:, 0].tolist() == expected
+    with tf.Graph().as_default(), v1.Session() as session:
+        graph = {n: tf.constant(v.numpy()) for n, v in features.items()}
+        logits = fc.linear_model(graph, [weighted])
+        session.run(v1.global_variables_initializer())
+        assert session.run(logits).tolist() == [[0.0], [0.0]]
+    features["w"] = tf.constant([[1.0], [2.0]])
+    with pytest.raises(ValueError, match="'w' must have the shape of the ids"):
+        fc.input_layer(features, column)
+
+
+def test_types_of_python_are_dtypes():
+    of_int = fc.categorical_column_with_embedding("user", int)
+    assert of_int == fc.categorical_column_with_embedding("user", tf.int64)
+    of_str = fc.categorical_column_with_embedding("user", str)
+    assert of_str == fc.categorical_column_with_embedding("user", tf.string)
+
+
 def test_ids_that_no_vocabulary_has_are_left_out_of_tables():
     cities = fc.categorical_column_with_vocabulary_list("city", ["x", "y"])
     column = fc.embedding_column(
@@ -197,6 +230,25 @@ def test_sequences_have_a_row_for_each_place():
     )
 
 
+def test_sequences_of_different_lengths_are_padded_to_the_longest():
+    columns = [
+        fc.embedding_column(
+            fc.sequence_categorical_column_with_embedding(key, tf.int64),
+            1,
+            initializer=value,
+        )
+        for key, value in (("seen", 1.0), ("bought", 2.0))
+    ]
+    features = {
+        "seen": tf.ragged.constant([[1, 2, 3], [1]], dtype=tf.int64),
+        "bought": tf.ragged.constant([[1], []], dtype=tf.int64),
+    }
+    rows, lengths = fc.sequence_input_layer(features, columns)
+    assert lengths.numpy().tolist() == [3, 1]
+    assert rows[..., 0].numpy().tolist() == [[2, 0, 0], [0, 0, 0]]
+    assert rows[..., 1].numpy().tolist() == [[1, 1, 1], [1, 0, 0]]
+
+
 def test_sequences_of_a_vocabulary_may_be_in_tables():
     towns = fc.sequence_categorical_column_with_identity("town", 10)
     column = fc.embedding_column(towns, 2, initializer=0.5, dynamic=True)
@@ -239,6 +291,26 @@ def test_a_number_of_buckets_is_refused_with_what_to_use():
             lambda: fc.categorical_column_with_embedding("a", tf.float32),
             ValueError,
             "'a' must be integers or strings.*float32",
+        ),
+        (
+            lambda: fc.categorical_column_with_embedding("a", [3]),
+            TypeError,
+            r"'a' must be an integer dtype or tf.string. Received: \[3\]",
+        ),
+        (
+            lambda: fc.categorical_column_with_embedding("a", partition_num=0),
+            ValueError,
+            "`partition_num` of column 'a'.*Received: 0",
+        ),
+        (
+            lambda: fc.shared_embedding_columns(words(), 2),
+            TypeError,
+            "must be a list",
+        ),
+        (
+            lambda: fc.shared_embedding_columns(hashed(), 2),
+            TypeError,
+            "must be a list",
         ),
         (
             lambda: fc.categorical_column_with_embedding("a", ev_option=3),

@@ -340,6 +340,11 @@ def test_strings_are_ids():
             TypeError,
             "`ev_option` of embedding variable 'user' must be .* Received: 3",
         ),
+        (
+            lambda: tf1.get_embedding_variable("user", 2, partitioner=3),
+            TypeError,
+            "`partitioner`.*must be a function.*Received: 3",
+        ),
         (lambda: ev.CounterFilter(-1), ValueError, "Received: -1"),
         (lambda: ev.CounterFilter(1.5), ValueError, "Received: 1.5"),
         (

@@ -4,6 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.train import check_whole, reading
+
 
 def chosen_checkpoint(model_dir: str, path: Any, purpose: str) -> str:
     """Returns the checkpoint to restore.
@@ -14,7 +16,7 @@ def chosen_checkpoint(model_dir: str, path: Any, purpose: str) -> str:
         purpose: What it is for, as messages say it.
 
     Raises:
-        ValueError: If there is none.
+        ValueError: If there is none, or files of it are gone.
     """
     if path is None:
         latest: str | None = tf.train.latest_checkpoint(model_dir)
@@ -24,6 +26,7 @@ def chosen_checkpoint(model_dir: str, path: Any, purpose: str) -> str:
                 "first, or pass `checkpoint_path`."
             )
             raise ValueError(msg)
+        check_whole(latest)
         return latest
     if not tf.io.gfile.exists(f"{path}.index"):
         msg = (
@@ -31,6 +34,7 @@ def chosen_checkpoint(model_dir: str, path: Any, purpose: str) -> str:
             "without .index, as `estimator.latest_checkpoint()` does."
         )
         raise ValueError(msg)
+    check_whole(str(path))
     return str(path)
 
 
@@ -39,5 +43,9 @@ def global_step_of(path: str) -> int:
 
     Args:
         path: The checkpoint.
+
+    Raises:
+        ValueError: If it cannot be read.
     """
-    return int(tf.train.load_variable(path, "global_step"))
+    with reading(path):
+        return int(tf.train.load_variable(path, "global_step"))

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.train import latest_whole, remove_leftovers
+
 from . import _evaluation, _prediction, _training
 from ._checkpoints import chosen_checkpoint, global_step_of
 from ._distributed import check_cluster
@@ -17,7 +19,7 @@ from ._inputs import checked_input_fn
 from ._model_fn import ModelFunction
 from ._run_config import RunConfig, checked_config
 from ._run_notes import check_seed
-from ._spec import EstimatorSpec, checked_hooks, checked_objects
+from ._spec import EstimatorSpec, checked_hooks, checked_listeners
 from ._specs import checked_steps
 from ._train_and_evaluate import TrainAndEvaluate
 from ._warm_start import WarmStartSettings, checked_warm_start
@@ -152,11 +154,7 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
         """
         checked_input_fn(input_fn)
         session_hooks = list(checked_hooks(hooks))
-        listeners = checked_objects(
-            saving_listeners,
-            "saving_listeners",
-            v1.train.CheckpointSaverListener,
-        )
+        listeners = checked_listeners(saving_listeners)
         checked_steps(steps, "steps")
         checked_steps(max_steps, "max_steps")
         if steps is not None and max_steps is not None:
@@ -166,7 +164,7 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
             )
             raise ValueError(msg)
         check_cluster(self.config)
-        latest = self.latest_checkpoint()
+        latest = latest_whole(self.model_dir)
         if max_steps is not None and latest is not None:
             done = global_step_of(latest)
             if done >= max_steps:
@@ -179,6 +177,7 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
                 )
                 return self
         if self.config.is_chief:
+            remove_leftovers(self.model_dir)
             check_seed(self.model_dir, self.config.tf_random_seed)
         if steps is not None or max_steps is not None:
             session_hooks.append(v1.train.StopAtStepHook(steps, max_steps))

@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.train import explained, write_summary
+from embedra.train import RESTORE_ERRORS, explained, write_summary
 
 from ._graphs import Built, Plan, build, session_config
 from ._modes import ModeKeys
@@ -136,10 +136,7 @@ def restored_session(
     )
     try:
         return v1.train.MonitoredSession(creator, hooks=list(hooks))
-    except (
-        tf.errors.NotFoundError,
-        tf.errors.InvalidArgumentError,
-    ) as error:
+    except RESTORE_ERRORS as error:
         if checkpoint is None:
             raise
         raise explained(error, checkpoint) from error

@@ -3,6 +3,7 @@
 import abc
 import math
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +11,12 @@ import tensorflow as tf
 
 from embedra.train import is_number
 
+from ._numbers import is_integer
 from ._run_notes import read_json, write_json
 
 
 _BEST = "best_evaluation.json"
+_NAME = re.compile(r"(?!\.\.?$)[^/\\]+")
 
 
 class Exporter(abc.ABC):
@@ -55,15 +58,25 @@ class _SavedModelExporter(Exporter):
         serving_input_receiver_fn: See `Estimator.export_saved_model`.
         assets_extra: See there.
         as_text: See there.
+
+    Raises:
+        TypeError: If `serving_input_receiver_fn` is no function.
+        ValueError: If the name cannot be one of a folder.
     """
 
     def __init__(
         self,
-        name: str,
+        name: Any,
         serving_input_receiver_fn: Any,
         assets_extra: Any = None,
         as_text: bool = False,
     ) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            msg = (
+                "`name` of an exporter is that of its folder, and must not "
+                f"have slashes. Received: {name!r}."
+            )
+            raise ValueError(msg)
         if not callable(serving_input_receiver_fn):
             msg = (
                 f"Exporter {name!r} needs a function that returns a "
@@ -246,13 +259,15 @@ class BestExporter(_SavedModelExporter):
 
 
 def _checked_number(exports_to_keep: int | None) -> int | None:
-    if exports_to_keep is not None and exports_to_keep <= 0:
+    if exports_to_keep is None:
+        return None
+    if not is_integer(exports_to_keep) or exports_to_keep <= 0:
         msg = (
-            "`exports_to_keep` must be positive, or None for all. Received: "
-            f"{exports_to_keep}."
+            "`exports_to_keep` must be a positive integer, or None for all. "
+            f"Received: {exports_to_keep!r}."
         )
         raise ValueError(msg)
-    return exports_to_keep
+    return int(exports_to_keep)
 
 
 def _keep_last(folder: str, count: int | None) -> None:

@@ -9,7 +9,10 @@ import tensorflow as tf
 from ._numbers import is_integer, is_real
 
 
-_PATH = ("a path", lambda value: isinstance(value, str | os.PathLike))
+_PATH = (
+    "a path",
+    lambda value: isinstance(value, str | os.PathLike) and str(value) != "",
+)
 _INTEGER = ("an integer", is_integer)
 _NUMBER = ("a number", is_real)
 _PROTO = (

@@ -229,6 +229,16 @@ def checked_hooks(
     return checked_objects(hooks, argument, tf.compat.v1.train.SessionRunHook)
 
 
+def checked_listeners(listeners: Any) -> tuple[Any, ...]:
+    """Returns listeners of a saver, or raises TypeError.
+
+    Args:
+        listeners: The listeners, or None.
+    """
+    kind = tf.compat.v1.train.CheckpointSaverListener
+    return checked_objects(listeners, "saving_listeners", kind)
+
+
 def checked_objects(
     objects: Iterable[Any] | None, argument: str, kind: type
 ) -> tuple[Any, ...]:

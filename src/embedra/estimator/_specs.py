@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from ._exporters import Exporter
 from ._inputs import checked_input_fn
-from ._spec import checked_hooks
+from ._numbers import is_real
+from ._spec import checked_hooks, checked_listeners
 
 
 class _TrainFields(NamedTuple):
@@ -43,7 +44,7 @@ class TrainSpec(_TrainFields):
             checked_input_fn(input_fn),
             checked_steps(max_steps, "max_steps"),
             checked_hooks(hooks),
-            tuple(saving_listeners or ()),
+            checked_listeners(saving_listeners),
         )
 
 
@@ -70,7 +71,7 @@ class EvalSpec(_EvalFields):
         throttle_secs: Seconds from one evaluation to the next, at least.
 
     Raises:
-        TypeError: If an exporter is none.
+        TypeError: If an exporter is none, or the name no string.
         ValueError: If a number is negative, or names are not distinct.
     """
 
@@ -80,18 +81,21 @@ class EvalSpec(_EvalFields):
         cls,
         input_fn: Callable[..., Any],
         steps: int | None = 100,
-        name: str | None = None,
+        name: Any = None,
         hooks: Sequence[Any] | None = None,
         exporters: Exporter | Iterable[Exporter] | None = None,
         start_delay_secs: float = 120,
         throttle_secs: float = 600,
     ) -> "EvalSpec":
+        if not isinstance(name, str | None):
+            msg = f"`name` must be a string or None. Received: {name!r}."
+            raise TypeError(msg)
         for argument, value in (
             ("start_delay_secs", start_delay_secs),
             ("throttle_secs", throttle_secs),
         ):
-            if value < 0:
-                msg = f"`{argument}` must be 0 or more. Received: {value}."
+            if not is_real(value) or value < 0:
+                msg = f"`{argument}` must be 0 or more. Received: {value!r}."
                 raise ValueError(msg)
         return super().__new__(
             cls,

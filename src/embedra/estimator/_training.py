@@ -6,7 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.train import explained, saved_states
+from embedra.train import (
+    RESTORE_ERRORS,
+    TableSlotsHook,
+    explained,
+    saved_states,
+)
 
 from ._graphs import Built, Plan, add_saver, build, session_config
 from ._modes import ModeKeys
@@ -14,8 +19,6 @@ from ._tables import add_size_summaries
 
 
 v1: Any = tf.compat.v1
-
-_RESTORE_ERRORS = (tf.errors.NotFoundError, tf.errors.InvalidArgumentError)
 
 
 def train(
@@ -103,6 +106,7 @@ def _session(
             ],
             chief_only_hooks=[
                 *chief_hooks,
+                TableSlotsHook(folder),
                 saving,
                 *spec.training_chief_hooks,
             ],
@@ -115,7 +119,7 @@ def _session(
             log_step_count_steps=config.log_step_count_steps,
             save_graph_def=config.checkpoint_save_graph_def,
         )
-    except _RESTORE_ERRORS as error:
+    except RESTORE_ERRORS as error:
         path = tf.train.latest_checkpoint(folder)
         if path is None:
             raise

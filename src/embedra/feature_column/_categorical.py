@@ -11,8 +11,12 @@ from embedra.dynamic_embedding.embedding_variable import (
     EmbeddingVariableOption,
 )
 
+from ._checks import check_parts
 from ._inputs import Inputs
 from ._tf_columns import CategoricalColumn, sequence_of
+
+
+_OF_PYTHON: dict[Any, tf.DType] = {int: tf.int64, str: tf.string}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +172,8 @@ def categorical_column_with_embedding(
         dtype: `tf.string`, or an integer dtype. Integers are taken of any
             width; strings become keys by a fixed hash, see
             `embedra.table.to_keys`.
-        partition_num: Accepted: how a table is kept is no part of its name.
+        partition_num: A number of parts, which has no effect: a table grows by
+            itself, and its name and content are the same in any number of them.
         ev_option: Rules of admission and eviction of the table.
         drop_missing: Whether -1 and "" in dense features stand for no id, as
             they do in TensorFlow's own columns. In sparse and ragged features
@@ -186,14 +191,15 @@ def categorical_column_with_embedding(
         >>> user.parse_example_spec
         {'user': VarLenFeature(dtype=tf.int64)}
     """
-    del partition_num
     if not isinstance(key, str) or not key:
         msg = (
             "`key` of categorical_column_with_embedding must be the name of a "
             f"feature. Received: {key!r}."
         )
         raise TypeError(msg)
-    dtype = tf.as_dtype(dtype)
+    if partition_num is not None:
+        check_parts(key, partition_num)
+    dtype = _dtype_of(key, dtype)
     if dtype != tf.string and not dtype.is_integer:
         msg = (
             f"Ids of column {key!r} must be integers or strings. Received: "
@@ -207,6 +213,26 @@ def categorical_column_with_embedding(
         )
         raise TypeError(msg)
     return OpenCategoricalColumn(key, dtype, ev_option, bool(drop_missing))
+
+
+def _dtype_of(key: str, given: Any) -> tf.DType:
+    """Returns a dtype; Python's `int` and `str` stand for int64 and strings.
+
+    Args:
+        key: Name of the column.
+        given: What has been given.
+
+    Raises:
+        TypeError: If that is no dtype.
+    """
+    try:
+        return tf.as_dtype(_OF_PYTHON.get(given, given))
+    except TypeError:
+        msg = (
+            f"`dtype` of column {key!r} must be an integer dtype or tf.string. "
+            f"Received: {given!r}."
+        )
+        raise TypeError(msg) from None
 
 
 def sequence_categorical_column_with_embedding(
@@ -223,7 +249,7 @@ def sequence_categorical_column_with_embedding(
     Args:
         key: Name of the feature, shape `(batch, time)`.
         dtype: As of `categorical_column_with_embedding`, like all that follow.
-        partition_num: Accepted.
+        partition_num: Has no effect.
         ev_option: Rules of admission and eviction of the table.
         drop_missing: Whether -1 and "" in dense features stand for no id.
 

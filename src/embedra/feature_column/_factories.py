@@ -1,6 +1,6 @@
 """Functions that make columns of rows, under the names of TensorFlow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -14,7 +14,7 @@ from ._arguments import (
 )
 from ._categorical import open_column
 from ._embedding_column import DynamicEmbeddingColumn
-from ._tf_columns import is_stock_embedding
+from ._tf_columns import is_column, is_stock_embedding
 
 
 def embedding_column(
@@ -128,7 +128,7 @@ def shared_embedding_columns(
 
     Raises:
         NotImplementedError: If rows of a table are to come from a checkpoint.
-        TypeError: If one of the columns is none of ids.
+        TypeError: If one of the columns is none of ids, or it is one alone.
         ValueError: If there are no columns, an argument is out of range, or
             the columns differ in more than their names.
 
@@ -144,6 +144,14 @@ def shared_embedding_columns(
         >>> [column.name for column in columns]
         ['seen_shared_embedding', 'bought_shared_embedding']
     """
+    if is_column(categorical_columns) or not isinstance(
+        categorical_columns, Iterable
+    ):
+        msg = (
+            "`categorical_columns` of shared_embedding_columns must be a list "
+            f"of columns. Received: {categorical_columns!r}."
+        )
+        raise TypeError(msg)
     columns = list(categorical_columns)
     if not columns:
         msg = "`categorical_columns` of shared_embedding_columns is empty."

@@ -116,7 +116,8 @@ def sequence_input_layer(
 
     Returns:
         `float32`, shape `(batch, time, width of all columns)`, and the length
-        of each sequence, `int64`, shape `(batch,)`.
+        of each sequence, `int64`, shape `(batch,)`. Where a column's sequence
+        is shorter than another's, its part has zeros.
 
     Raises:
         ValueError: If a column is not of sequences.
@@ -144,7 +145,26 @@ def sequence_input_layer(
             rows.append(pair.dense_tensor)
             lengths.append(pair.sequence_length)
     longest = tf.reduce_max(tf.stack(lengths), axis=0)
-    return tf.concat(rows, axis=-1), longest
+    return tf.concat(_of_one_length(rows), axis=-1), longest
+
+
+def _of_one_length(rows: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Pads sequences with zeros to the longest of all columns.
+
+    Args:
+        rows: Of each column, shape `(batch, time, dim)`.
+    """
+    if len(rows) == 1:
+        return rows
+    times = tf.stack([tf.shape(one)[1] for one in rows])
+    lacking = tf.unstack(tf.reduce_max(times) - times)
+    padded = []
+    for one, more in zip(rows, lacking, strict=True):
+        longer = tf.pad(one, [[0, 0], [0, more], [0, 0]])
+        padded.append(
+            tf.ensure_shape(longer, (one.shape[0], None, one.shape[2]))
+        )
+    return padded
 
 
 def _check_sequence(column: Any) -> None:

@@ -77,9 +77,8 @@ class NewInputs:
         Args:
             column: The column.
         """
-        return IdsAndWeights(
-            *column.get_sparse_tensors(self._cache, self._state_manager)
-        )
+        found = column.get_sparse_tensors(self._cache, self._state_manager)
+        return _with_all_weights(self, column, IdsAndWeights(*found))
 
 
 def transformation_cache(features: Mapping[str, Any]) -> Any:
@@ -116,4 +115,39 @@ class OldInputs:
         Args:
             column: The column.
         """
-        return IdsAndWeights(*column._get_sparse_tensors(self._builder))
+        found = column._get_sparse_tensors(self._builder)
+        return _with_all_weights(self, column, IdsAndWeights(*found))
+
+
+def _with_all_weights(
+    inputs: Inputs, column: Any, found: IdsAndWeights
+) -> IdsAndWeights:
+    """Returns ids with their weights, of which some may be 0.
+
+    TensorFlow takes zeros among dense weights for places without an id.
+
+    Args:
+        inputs: Features of a batch.
+        column: A categorical column.
+        found: What TensorFlow gives for it.
+    """
+    key = getattr(column, "weight_feature_key", None)
+    given = None if key is None else inputs.get(key)
+    if given is None or isinstance(given, tf.SparseTensor):
+        return found
+    ids = found.id_tensor
+    wanted = (
+        f"Feature {key!r} must have the shape of the ids of column "
+        f"{column.name!r}, whose weights it has."
+    )
+    if not ids.shape.is_compatible_with(given.shape):
+        msg = f"{wanted} Received: {given.shape} for ids of {ids.shape}."
+        raise ValueError(msg)
+    same = tf.debugging.assert_equal(
+        tf.shape(given, tf.int64), ids.dense_shape, wanted
+    )
+    with tf.control_dependencies([] if same is None else [same]):
+        weights = tf.gather_nd(given, ids.indices)
+    return IdsAndWeights(
+        ids, tf.SparseTensor(ids.indices, weights, ids.dense_shape)
+    )

@@ -26,6 +26,12 @@ from ._optimizers import (
     RMSPropOptimizer as RMSPropOptimizer,
 )
 from ._policy import Policy as Policy
+from ._run_folder import (
+    check_whole as check_whole,
+    latest_whole as latest_whole,
+    reading as reading,
+    remove_leftovers as remove_leftovers,
+)
 from ._saved_states import (
     SavedState as SavedState,
     saved_states as saved_states,
@@ -44,6 +50,7 @@ from ._session_config import (
     get_session_config as get_session_config,
     wraps_session_config as wraps_session_config,
 )
+from ._slots_hook import TableSlotsHook as TableSlotsHook
 from ._step_stat_hook import (
     StepStatHook as StepStatHook,
     StepStatistics as StepStatistics,

@@ -9,13 +9,19 @@ import tensorflow as tf
 from embedra.checkpoint import SavedTables, read_table
 from embedra.table import Table
 
-from ._saved_states import saved_states
+from ._run_folder import check_whole, damaged, reading
+from ._saved_states import SavedState, saved_states
 
 
 _V1: Any = tf.compat.v1
 _PART = re.compile(r"/part_\d+$")
 
-RESTORE_ERRORS = (tf.errors.NotFoundError, tf.errors.InvalidArgumentError)
+RESTORE_ERRORS = (
+    tf.errors.NotFoundError,
+    tf.errors.InvalidArgumentError,
+    tf.errors.DataLossError,
+    tf.errors.OutOfRangeError,
+)
 """What TensorFlow raises when a checkpoint is not one of the graph."""
 
 
@@ -31,10 +37,12 @@ class CheckpointSource:
     def __init__(
         self, checkpoint: str, saver: Any = None, config: Any = None
     ) -> None:
+        check_whole(checkpoint)
         self.checkpoint = checkpoint
         self.saver = saver
         self._config = config
-        self._saved = SavedTables(checkpoint)
+        with reading(checkpoint):
+            self._saved = SavedTables(checkpoint)
 
     def twins_of(self, tables: Sequence[Table]) -> Sequence[Table]:
         """Returns eager tables with what the checkpoint holds of others.
@@ -55,7 +63,8 @@ class CheckpointSource:
                 "with checkpoint=True."
             )
             raise ValueError(msg)
-        return [read_table(self._saved, keys[0])]
+        with reading(self.checkpoint):
+            return [read_table(self._saved, keys[0])]
 
     def values_of(self, variables: Sequence[Any]) -> Sequence[Any]:
         """Returns what the checkpoint holds of variables of the graph.
@@ -90,7 +99,10 @@ def explained(error: Exception, path: str) -> Exception:
     Returns:
         A better error, or the same.
     """
-    saved = tf.train.load_checkpoint(path).get_variable_to_shape_map()
+    if isinstance(error, tf.errors.DataLossError | tf.errors.OutOfRangeError):
+        return damaged(path, error)
+    reader = tf.train.load_checkpoint(path)
+    saved = reader.get_variable_to_shape_map()
     shapes = {
         _PART.sub("", v.op.name): None
         if _PART.search(v.op.name)
@@ -109,9 +121,12 @@ def explained(error: Exception, path: str) -> Exception:
         if name in saved
         and not tf.TensorShape(shape).is_compatible_with(saved[name])
     ]
-    if not missing and not reshaped:
-        return error
     differences = [f"{name} is not in it" for name in missing] + reshaped
+    differences += [
+        one for state in saved_states() for one in _dtypes(state, reader)
+    ]
+    if not differences:
+        return error
     msg = (
         f"Checkpoint {path!r} is not one of this model: "
         f"{'; '.join(differences)}. Build the model as it was, or use a new "
@@ -120,3 +135,22 @@ def explained(error: Exception, path: str) -> Exception:
         "model's checkpoint."
     )
     return ValueError(msg)
+
+
+def _dtypes(state: SavedState, reader: Any) -> list[str]:
+    """Returns in which dtypes a table and the saved one differ."""
+    table, differing = state.tables[0], []
+    saved: dict[str, Any] = reader.get_variable_to_dtype_map()
+    rows, keys = f"{state.key}/rows", f"{state.key}/key_dtype"
+    if rows in saved and saved[rows].name != table.dtype:
+        differing.append(
+            f"{rows} has dtype {saved[rows].name} there and {table.dtype} here"
+        )
+    if keys in saved:
+        there = reader.get_tensor(keys).decode()
+        if there != table.key_dtype:
+            differing.append(
+                f"{state.key} has keys of dtype {there} there and "
+                f"{table.key_dtype} here"
+            )
+    return differing

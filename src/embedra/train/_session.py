@@ -11,9 +11,11 @@ from embedra import scopes
 from ._checkpoint_source import RESTORE_ERRORS, explained
 from ._evaluation_hook import EvaluationHook
 from ._policy import Policy
+from ._run_folder import latest_whole, remove_leftovers
 from ._saver import Saver
 from ._server import target
 from ._session_config import wraps_session_config
+from ._slots_hook import TableSlotsHook
 
 
 _V1: Any = tf.compat.v1
@@ -106,6 +108,10 @@ def monitored_session(
     for some in (hooks, chief_only):
         some += _triggers(some, scaffold, summary_dir)
     if folder is not None:
+        latest_whole(folder)
+        if scopes.context.is_chief:
+            remove_leftovers(folder)
+        chief_only.append(TableSlotsHook(folder))
         chief_only += _saving_hooks(folder, scaffold, kwargs)
         _add_saver(scaffold, keep_checkpoint_max, keep_checkpoint_every_n_hours)
     # It is saved by the hook above, which tells listeners.

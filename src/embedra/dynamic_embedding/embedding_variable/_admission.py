@@ -10,6 +10,7 @@ from embedra.dynamic_embedding._creators import (
     KVCreator,
 )
 from embedra.dynamic_embedding._variable import Variable
+from embedra.distribute import sharded_rows
 from embedra.lookup import RowReader
 
 from ._options import CBFFilter, CounterFilter
@@ -58,11 +59,24 @@ class Admission:
             Rows, shape `keys.shape + (dim,)`; those of ids that are not
             admitted are the default, and have no gradient.
         """
+        ranks = self._reader.ranks
+        if ranks is None:
+            return self._own_rows(keys, insert)
+        # Owners count an id once for each rank that has it in its batch.
+        return sharded_rows(
+            ranks,
+            [keys],
+            lambda here: [self._own_rows(here[0], insert)],
+            wire_dtype=self._reader.wire_dtype,
+            label=self._table.name,
+        )[0]
+
+    def _own_rows(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
         flat = tf.reshape(keys, (-1,))
         handle = self._table.resource_handle
         _, _, admitted = _ops.table_uses(handle, flat)
         where = tf.where(admitted)
-        found = self._reader.rows(tf.gather_nd(flat, where), insert)
+        found = self._reader.own_rows(tf.gather_nd(flat, where), insert)
         dim = self._table.dim
         default = tf.cast(self._default, found.dtype)
         blank = tf.fill((tf.size(flat), dim), default)

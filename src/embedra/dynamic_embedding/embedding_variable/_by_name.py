@@ -56,8 +56,8 @@ def get_embedding_variable(
         collections: Accepted: the variable is among what savers save, and what
             stands for its rows among the trainable variables.
         caching_device: Accepted: rows are not cached.
-        partitioner: Accepted: a variable has one name and one content, however
-            many parts it is kept in.
+        partitioner: Has no effect: a variable has one name and one content,
+            however many parts it is kept in.
         validate_shape: Accepted.
         custom_getter: Not supported.
         constraint: Not supported.
@@ -71,7 +71,7 @@ def get_embedding_variable(
 
     Raises:
         NotImplementedError: If something is asked for that is not supported.
-        TypeError: If `ev_option` is none.
+        TypeError: If `ev_option` is none, or `partitioner` no function.
         ValueError: If the variable was made with other arguments, or eviction
             is given twice.
 
@@ -80,7 +80,14 @@ def get_embedding_variable(
         >>> get_embedding_variable("doc_ev", 4) is user
         True
     """
-    del collections, caching_device, partitioner, validate_shape
+    del collections, caching_device, validate_shape
+    if partitioner is not None and not callable(partitioner):
+        msg = (
+            f"`partitioner` of embedding variable {name!r} must be a function, "
+            "as tf.compat.v1.fixed_size_partitioner gives it, or None. "
+            f"Received: {partitioner!r}."
+        )
+        raise TypeError(msg)
     _check_unsupported(
         name,
         regularizer=regularizer,

@@ -188,7 +188,7 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
         reader, insert = self._access(insert, trained)
         is_plain = self._admission is None or insert is False
         if max_norm is None and is_plain:
-            keys = self._ready(keys, insert)
+            keys = reader.keys(keys, insert)
             return reader.pooled(
                 keys, bags.row_splits, bags.weights, insert, combiner
             )
@@ -199,11 +199,8 @@ class EmbeddingVariable(tf.__internal__.tracking.Trackable):
         self, reader: RowReader, keys: tf.Tensor, insert: bool | None
     ) -> tf.Tensor:
         if self._admission is None or insert is False:
-            return reader.rows(self._ready(keys, insert), insert)
+            return reader.rows(reader.keys(keys, insert), insert)
         return self._admission.rows(keys, insert)
-
-    def _ready(self, keys: tf.Tensor, insert: bool | None) -> tf.Tensor:
-        return self.variable.tables[0].create_missing(keys) if insert else keys
 
     def _access(
         self, insert: bool | None, trained: bool
