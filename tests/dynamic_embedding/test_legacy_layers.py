@@ -214,7 +214,7 @@ def test_bad_ids():
 def test_all_to_all_and_layer_normalization():
     layer = layers.HvdAllToAllEmbedding(embedding_size=DIM, initializer="ones")
     assert_allclose(layer([[1, 2]]), np.ones((1, 2, DIM)))
-    with pytest.raises(NotImplementedError, match="one of 2 processes"):
+    with pytest.raises(ValueError, match="mpi_size=2"):
         layers.HvdAllToAllEmbedding(embedding_size=DIM, mpi_size=2)
     inputs = tf_keras.Input((None, DIM))
     model = tf_keras.Model(inputs, layers.LayerNormalization()(inputs))

@@ -180,6 +180,9 @@ def rows_of_keys(trainable: TrainableWrapper, keys: tf.Tensor) -> tf.Tensor:
         Rows, shape `keys.shape + (dim,)`.
     """
     shards = trainable.params.shards
+    reader = trainable.reader_of_ranks
+    if reader is not None:
+        return reader.rows(keys, insert=is_training(trainable))
     if is_training(trainable):
         rows: tf.Tensor = shards.lookup(keys, trainable, insert=True)
         return rows

@@ -35,7 +35,8 @@ def pool(
     """
     variable = trainable.params
     max_norm = longest(trainable, max_norm)
-    in_place = table_lib.current_stand_in() is None
+    is_here = trainable.reader_of_ranks is None
+    in_place = is_here and table_lib.current_stand_in() is None
     if max_norm is None and len(variable.tables) == 1 and in_place:
         pooled = _pooled_by_table(trainable, bags, combiner)
     else:

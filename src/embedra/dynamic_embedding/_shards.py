@@ -208,6 +208,8 @@ class ShardedTables:
     ) -> Any:
         """Calls a function for its effect on each table.
 
+        A table that is split over ranks is not told of the keys of others.
+
         Args:
             keys: Keys, `int64`, shape `(n,)`.
             function: As for `map`; gives an operation, a tensor or None.
@@ -217,7 +219,8 @@ class ShardedTables:
             The operation to run in a TF1 graph, None elsewhere.
         """
         if len(self.tables) == 1:
-            results = [function(0, keys, *others)]
+            own = table_lib.own_records(self.tables[0], keys, *others)
+            results = [function(0, *own)]
         else:
             results, _ = self._by_shard(keys, function, others)
         if tf.executing_eagerly() or tf.inside_function():

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 import tensorflow as tf
 
 from embedra import table as table_lib
+from embedra.distribute import Communicator, table_communicator
 
 
 # By graph (None when executing eagerly), shared name and number of the device,
@@ -95,6 +96,7 @@ def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
     options: dict[str, Any] = {} if kind is None else kind.table_options()
     capacity = max(given["init_size"], options.pop("initial_capacity", 0))
     bounds = _shared_out(variable, options.pop("max_capacity", 0))
+    ranks = _ranks_of(variable)
     tables: list[table_lib.Table] = []
     for i, device in enumerate(variable.devices):
         tables.append(
@@ -110,10 +112,24 @@ def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
                 device=device,
                 shared_name=f"{variable.shared_name or graph_name}/{i}",
                 max_capacity=bounds[i],
+                communicator=ranks,
                 **options,
             )
         )
     return tables
+
+
+def _ranks_of(variable: Any) -> Communicator | None:
+    """Returns the communicator of the ranks that hold a variable together."""
+    ranks = table_communicator()
+    if ranks is not None and len(variable.devices) > 1:
+        msg = (
+            f"{_described(variable)} has {len(variable.devices)} devices in a "
+            f"job of {ranks.size} ranks, over which its ids are split already. "
+            "Leave out `devices`, or make it in embedra.scope(sharding=False)."
+        )
+        raise ValueError(msg)
+    return ranks
 
 
 def _shared_out(variable: Any, bound: int) -> list[int]:

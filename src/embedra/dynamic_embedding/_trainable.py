@@ -7,6 +7,7 @@ from weakref import WeakValueDictionary
 import tensorflow as tf
 
 from embedra import table as table_lib
+from embedra.lookup import RowReader
 from embedra.optimizers import TableVariable, outside_functions
 
 from ._shards import ShardedTables
@@ -44,6 +45,7 @@ class TrainableWrapper(TableVariable):
         self.max_norm = max_norm
         make = super().__init__
         outside_functions(lambda: make(params.tables[0], name=name))
+        self._reader = RowReader(params.tables[0], self, "initializer")
         self.trainable = trainable
         self.number = next(_NUMBERS)
         _BY_NUMBER[self.number] = self
@@ -57,6 +59,11 @@ class TrainableWrapper(TableVariable):
     @trainable.setter
     def trainable(self, value: bool) -> None:
         self._trainable = bool(value)
+
+    @property
+    def reader_of_ranks(self) -> RowReader | None:
+        """What reads rows from the ranks that hold them, if others do."""
+        return None if self._reader.ranks is None else self._reader
 
     def __repr__(self) -> str:
         return f"<TrainableWrapper {self.name!r} of {self.params!r}>"

@@ -27,6 +27,7 @@ from ._lists import (
     remove_from_tables as remove_from_tables,
     table_sizes as table_sizes,
 )
+from ._owned import own_records as own_records
 from ._prefix_writer import PrefixWriter as PrefixWriter
 from ._records import (
     Records as Records,

@@ -13,6 +13,7 @@ import tensorflow as tf
 from embedra import _ops
 
 from ._arguments import checked_rows
+from ._owned import own_records
 from ._scalars import number
 from ._stand_in import current_stand_in
 from ._table import Table
@@ -95,10 +96,11 @@ def assign_tables(
         checked_rows(table, k, tf.cast(r, table.dtype), "rows")
         for table, k, r in zip(tables, keys, rows, strict=True)
     ]
+    keys, flat = _own_records(tables, keys, flat)
     assigned = [
         _ops.table_assign(
             [tables[i].resource_handle for i in where],
-            [tf.reshape(keys[i], (-1,)) for i in where],
+            [keys[i] for i in where],
             [flat[i] for i in where],
             dims=[tables[i].dim for i in where],
             only_missing=False,
@@ -130,12 +132,13 @@ def accumulate_tables(
         checked_rows(table, k, tf.cast(d, tf.float32), "deltas")
         for table, k, d in zip(tables, keys, deltas, strict=True)
     ]
+    keys, flat = _own_records(tables, keys, flat)
     keys = [
         table.create_missing(k) for table, k in zip(tables, keys, strict=True)
     ]
     accumulated = _ops.table_accumulate(
         [table.resource_handle for table in tables],
-        [tf.reshape(k, (-1,)) for k in keys],
+        keys,
         flat,
         dims=[table.dim for table in tables],
     )
@@ -186,6 +189,16 @@ def clear_tables(tables: Sequence[Table]) -> Any:
     """
     handles = [table.resource_handle for table in tables]
     return _to_run([_ops.table_clear(handles)])
+
+
+def _own_records(
+    tables: Sequence[Table], keys: Sequence[tf.Tensor], rows: list[tf.Tensor]
+) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
+    own = [
+        own_records(table, tf.reshape(k, (-1,)), r)
+        for table, k, r in zip(tables, keys, rows, strict=True)
+    ]
+    return [k for k, _ in own], [r for _, r in own]
 
 
 def _to_run(operations: list[Any]) -> Any:

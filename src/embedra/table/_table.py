@@ -11,6 +11,7 @@ from ._arguments import check_ids, checked_rows
 from ._bounds import checked_bound, checked_order
 from ._initializers import new_rows
 from ._keys import to_keys, to_tensor
+from ._owned import own_records
 from ._resource import TableResource
 from ._scalars import number
 from ._stand_in import current_stand_in
@@ -219,9 +220,10 @@ class Table(TableResource):
         """
         keys = self.keys_of(keys)
         rows = checked_rows(self, keys, tf.cast(rows, self.dtype), "rows")
+        keys, rows = own_records(self, tf.reshape(keys, (-1,)), rows)
         return _ops.table_assign(
             [self.resource_handle],
-            [tf.reshape(keys, (-1,))],
+            [keys],
             [rows],
             dims=[self.dim],
             only_missing=False,
@@ -242,10 +244,10 @@ class Table(TableResource):
         """
         keys = self.keys_of(keys)
         deltas = checked_rows(self, keys, tf.cast(deltas, tf.float32), "deltas")
-        keys = self.create_missing(keys)
+        keys, deltas = own_records(self, tf.reshape(keys, (-1,)), deltas)
         return _ops.table_accumulate(
             [self.resource_handle],
-            [tf.reshape(keys, (-1,))],
+            [self.create_missing(keys)],
             [deltas],
             dims=[self.dim],
         )

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from embedra import _ops
+from embedra.distribute import sharded_rows
 from embedra.dynamic_embedding._creators import (
     HkvEvictStrategy,
     HkvHashTableConfig,
@@ -10,7 +11,6 @@ from embedra.dynamic_embedding._creators import (
     KVCreator,
 )
 from embedra.dynamic_embedding._variable import Variable
-from embedra.distribute import sharded_rows
 from embedra.lookup import RowReader
 
 from ._options import CBFFilter, CounterFilter

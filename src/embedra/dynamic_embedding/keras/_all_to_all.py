@@ -1,9 +1,10 @@
-"""What HvdAllToAllEmbedding does in one process."""
+"""What HvdAllToAllEmbedding has besides an Embedding."""
 
 from typing import Any
 
+from embedra.scopes import context
+
 from ._outputs import RowsOfIds
-from ._processes import check_one_process
 
 
 class AllToAll(RowsOfIds):
@@ -18,7 +19,8 @@ class AllToAll(RowsOfIds):
         **kwargs: Those of `Embedding`.
 
     Raises:
-        NotImplementedError: If there are several processes.
+        ValueError: If `mpi_size` is another number of processes than the
+            launcher has started.
     """
 
     def __init__(
@@ -30,7 +32,14 @@ class AllToAll(RowsOfIds):
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        check_one_process("HvdAllToAllEmbedding", mpi_size)
+        if mpi_size is not None and mpi_size != context.world_size:
+            msg = (
+                "`mpi_size` of HvdAllToAllEmbedding must be the number of "
+                f"processes that train, {context.world_size}. Received: "
+                f"mpi_size={mpi_size}. Leave it out, and start the script by "
+                "`embedra run` or mpirun."
+            )
+            raise ValueError(msg)
         super().__init__(*args, with_unique=with_unique, **kwargs)
         self.with_secondary_unique = with_secondary_unique
         self.mpi_size = mpi_size

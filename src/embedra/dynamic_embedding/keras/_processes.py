@@ -18,9 +18,9 @@ def check_one_process(who: str, count: int | None = None) -> None:
     count = process_count() if count is None else count
     if count > 1:
         msg = (
-            f"{who} was made in one of {count} processes. Training with rows "
-            "spread over processes comes with Embedra's sharded layer, which "
-            "is not there yet: run one process."
+            f"{who} was used in one of {count} processes, but writes files for "
+            "one. Use `fit(checkpoint_dir=...)` and `save` of an "
+            "embedra.keras.Model, for which all ranks write together."
         )
         raise NotImplementedError(msg)
 

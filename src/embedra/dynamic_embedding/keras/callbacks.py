@@ -10,15 +10,14 @@ from ._one_process import Broadcast, OneProcess
 class DEHvdBroadcastGlobalVariablesCallback(
     Broadcast, keras.callbacks.Callback
 ):
-    """Starts all processes from the same variables: in one, does nothing.
+    """Gives all ranks of a job the same variables, after the first batch.
+
+    In one process it does nothing.
 
     Args:
-        root_rank: Process whose variables the others take.
+        root_rank: Rank whose variables the others take.
         device: Unused.
         local_variables: Variables that each process keeps.
-
-    Raises:
-        NotImplementedError: If there are several processes.
     """
 
 

@@ -144,7 +144,9 @@ class FieldWiseEmbedding(PooledFields, Embedding):
 
 @keras.saving.register_keras_serializable(package=PACKAGE)
 class HvdAllToAllEmbedding(AllToAll, Embedding):
-    """In one process, an `Embedding`; in several, an error for now.
+    """An `Embedding`, under the name that it has in TFRA for many processes.
+
+    In a job its rows are split over the ranks, as those of `Embedding` are.
 
     Args:
         with_unique: Accepted. Repeated ids are always one row.
@@ -155,5 +157,6 @@ class HvdAllToAllEmbedding(AllToAll, Embedding):
         **kwargs: Those of `Embedding`.
 
     Raises:
-        NotImplementedError: If there are several processes.
+        ValueError: If `mpi_size` is another number of processes than the
+            launcher has started.
     """
