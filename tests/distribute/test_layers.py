@@ -10,3 +10,10 @@ from distribute.launching import check_passed, needs_mpi, run_ranks
 @pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_d02_d04_layers_of_ranks_are_those_of_one(count):
     check_passed(run_ranks(count, "layers.py"), count)
+
+
+@pytest.mark.distributed
+@needs_mpi
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_variables_and_columns_of_ranks_are_those_of_one(count):
+    check_passed(run_ranks(count, "variables.py"), count)
