@@ -1,6 +1,13 @@
 """Argument checks that raise errors carrying the received value."""
 
-from collections.abc import Collection, Mapping, Sized
+import inspect
+import math
+import os
+from collections.abc import Callable, Collection, Mapping, Sized
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
 
 
 def check_positive(name: str, value: int) -> int:
@@ -20,6 +27,88 @@ def check_positive(name: str, value: int) -> int:
         msg = f"`{name}` must be positive. Received: {name}={value}."
         raise ValueError(msg)
     return value
+
+
+def check_number(
+    name: str, value: Any, *, whole: bool = False, zero: bool = False
+) -> None:
+    """Raises unless a value is a positive number that is finite.
+
+    Args:
+        name: Argument name as the caller wrote it.
+        value: Value to check.
+        whole: Whether it must be an integer.
+        zero: Whether it may be zero.
+
+    Raises:
+        TypeError: If it is no number, or not an integer.
+        ValueError: If it is out of range.
+    """
+    kind = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, kind):
+        what = "a whole number" if whole else "a number"
+        msg = f"`{name}` must be {what}. Received: {name}={value!r}."
+        raise TypeError(msg)
+    if value < 0 or (value == 0 and not zero) or not math.isfinite(value):
+        what = "not be negative" if zero else "be positive"
+        if not math.isfinite(value):
+            what = "be finite"
+        msg = f"`{name}` must {what}. Received: {name}={value!r}."
+        raise ValueError(msg)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raises unless a value is True or False.
+
+    Args:
+        name: Argument name as the caller wrote it.
+        value: Value to check.
+
+    Raises:
+        TypeError: If it is something else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        msg = f"`{name}` must be True or False. Received: {name}={value!r}."
+        raise TypeError(msg)
+
+
+def checked_path(name: str, value: Any) -> str:
+    """Returns a path as a string.
+
+    Args:
+        name: Argument name as the caller wrote it.
+        value: A string or `os.PathLike`.
+
+    Raises:
+        TypeError: If it is something else, as bytes, or empty.
+    """
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(path, str) or not path:
+        msg = f"`{name}` must be a path. Received: {name}={value!r}."
+        raise TypeError(msg)
+    return path
+
+
+def check_takes_nothing(name: str, function: Callable[..., Any]) -> None:
+    """Raises unless a function can be called without arguments.
+
+    Args:
+        name: Argument name as the caller wrote it.
+        function: The function that was given, which says what is served.
+
+    Raises:
+        TypeError: If it cannot.
+    """
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        msg = (
+            f"`{name}` may be a function without arguments, which returns what "
+            "is served. To serve a function of tensors, have it return "
+            '{"serving_default": (function, spec, ...)}, with a spec for '
+            f"each argument. Received: {name}={function!r}."
+        )
+        raise TypeError(msg) from None
 
 
 def check_one_of(name: str, value: str, choices: Collection[str]) -> str:

@@ -207,6 +207,25 @@ def test_extra_assets(native_ops, model, tmp_path):
         ({"assets_extra": {"../x": __file__}}, ValueError, "below the folder"),
         ({"assets_extra": [__file__] * 2}, ValueError, "same name"),
         ({"assets_extra": __file__}, ValueError, "a list of files"),
+        ({"assets_extra": 3}, ValueError, "a list of files"),
+        ({"assets_extra": [3]}, TypeError, "must be a path"),
+        ({"assets_extra": {3: __file__}}, TypeError, "must be a path"),
+        (
+            {"assets_extra": {"a": __file__, "a/b": __file__}},
+            ValueError,
+            "'a' cannot be a file and the folder of 'a/b'",
+        ),
+        ({"quantize": tf.float16}, ValueError, "must be one of"),
+        ({"quantize": np.zeros(2)}, ValueError, "must be one of"),
+        ({"native_ops": "no"}, TypeError, "`native_ops` must be True or"),
+        ({"as_text": 3}, TypeError, "`as_text` must be True or"),
+        ({"versioned": None}, TypeError, "`versioned` must be True or"),
+        ({"overwrite": []}, TypeError, "`overwrite` must be True or"),
+        ({"signature": []}, ValueError, "has no inputs"),
+        ({"signature": lambda ids: ids}, TypeError, "without arguments"),
+        ({"signature": {3: (lambda x: x, SPEC)}}, ValueError, "identifier"),
+        ({"signature": {"f": (lambda x: x,)}}, ValueError, "are unknown"),
+        ({"signature": tf.data.DatasetSpec(SPEC)}, TypeError, "described by"),
         (
             {"assets_extra": {"embedra.json": __file__}},
             ValueError,
@@ -218,6 +237,17 @@ def test_bad_arguments(options, error, message, model, tmp_path):
     with pytest.raises(error, match=message):
         export(model, tmp_path / "model", **options)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("folder", [3, None, "", b"model", ["model"]], ids=str)
+def test_exports_go_to_a_path(folder, layer):
+    with pytest.raises(TypeError, match="`export_dir` must be a path"):
+        export(layer, folder, signature=SPEC)
+
+
+def test_only_what_can_be_called_is_exported(tmp_path):
+    with pytest.raises(TypeError, match="a Keras model or layer, or a func"):
+        export(3, tmp_path / "model", signature=SPEC)
 
 
 def test_unknown_inputs_ask_for_a_signature(layer, tmp_path):

@@ -19,12 +19,21 @@ def callbacks_of(given: Any) -> list[Any]:
 
     Args:
         given: What `fit` was given as `callbacks`.
+
+    Raises:
+        TypeError: If one is none.
     """
-    if given is None:
-        return []
     if isinstance(given, keras.callbacks.CallbackList):
-        return list(given.callbacks)
-    return list(given) if isinstance(given, list | tuple) else [given]
+        given = given.callbacks
+    callbacks = [one for one in keras.tree.flatten(given) if one is not None]
+    for one in callbacks:
+        if not hasattr(one, "set_model"):
+            msg = (
+                "`callbacks` must be keras.callbacks.Callback, or a list of "
+                f"them. Received: {one!r}."
+            )
+            raise TypeError(msg)
+    return callbacks
 
 
 def added_logs(given: Any) -> frozenset[str] | None:

@@ -5,11 +5,48 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from embedra._checks import check_number
 from embedra.optimizers import (
     DynamicEmbeddingOptimizer,
     from_v1,
     set_clip_limits,
 )
+
+
+# Those of `compile` in TensorFlow 1 that Keras 3 does not have.
+_GONE = {
+    "sample_weight_mode": "Weights of the shape of the targets are by element.",
+    "distribute": "Several ranks are started by `embedra run`.",
+}
+
+
+def check_compile(
+    optimizer: Any, clipnorm: Any, clipvalue: Any, kwargs: dict[str, Any]
+) -> None:
+    """Checks arguments of `compile`, and takes out those that say nothing.
+
+    Args:
+        optimizer: `optimizer`.
+        clipnorm: `clipnorm`.
+        clipvalue: `clipvalue`.
+        kwargs: Those for Keras.
+
+    Raises:
+        TypeError: If one is of another kind, or not known any more.
+        ValueError: If a limit is negative, or there is no optimizer to clip.
+    """
+    limits = {"clipnorm": clipnorm, "clipvalue": clipvalue}
+    for name, limit in limits.items():
+        if limit is None:
+            continue
+        check_number(name, limit, zero=True)
+        if optimizer is None:
+            msg = f"`{name}` needs an optimizer. Received: optimizer=None."
+            raise ValueError(msg)
+    for name, instead in _GONE.items():
+        if kwargs.pop(name, None) is not None:
+            msg = f"Keras 3 has no argument `{name}` of `compile`. {instead}"
+            raise TypeError(msg)
 
 
 def keras_optimizer(optimizer: Any, model: Any, kwargs: dict[str, Any]) -> Any:
@@ -52,13 +89,8 @@ def clipped(
         The optimizer.
 
     Raises:
-        ValueError: If a limit is negative, or the optimizer clips as well.
+        ValueError: If the optimizer clips as well.
     """
-    limits = {"clipnorm": clipnorm, "clipvalue": clipvalue}
-    for name, limit in limits.items():
-        if limit is not None and limit < 0:
-            msg = f"`{name}` must not be negative. Received: {name}={limit}."
-            raise ValueError(msg)
     if clipnorm is None and clipvalue is None:
         return optimizer
     inside = getattr(optimizer, "inner_optimizer", optimizer)

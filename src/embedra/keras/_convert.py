@@ -57,7 +57,7 @@ def convert(
 
     Raises:
         TypeError: If the model is of a class of its own, as subclassed models
-            are, whose code cannot be converted.
+            are, whose code cannot be converted, or `layers` are no names.
         ValueError: If it is not built, a layer cannot be converted, or `layers`
             has names that are not there.
 
@@ -134,8 +134,7 @@ def _chosen(model: Any, names: Collection[str] | None) -> list[Any]:
         for layer in model._flatten_layers(include_self=False)
         if isinstance(layer, keras.layers.Embedding) and layer not in found
     ]
-    if isinstance(names, str):
-        names = [names]
+    names = _checked_names(names)
     if names is None:
         if hidden:
             msg = (
@@ -160,6 +159,23 @@ def _chosen(model: Any, names: Collection[str] | None) -> list[Any]:
         msg = f"There is no keras.layers.Embedding in model {model.name!r}."
         raise ValueError(msg)
     return chosen
+
+
+def _checked_names(names: Any) -> list[str] | None:
+    """Returns the names of layers as a list; None for all of them."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        return [names]
+    if isinstance(names, Collection) and not isinstance(names, bytes):
+        listed = list(names)
+        if listed and all(isinstance(name, str) for name in listed):
+            return listed
+    msg = (
+        "`layers` must be names of layers, at least one; leave it out to "
+        f"convert all embeddings. Received: layers={names!r}."
+    )
+    raise TypeError(msg)
 
 
 def _reachable(model: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from embedra.layers import Embedding
 
@@ -64,7 +65,7 @@ def converted(layer: keras.layers.Embedding, rows: Rows) -> Embedding:
             dtype=layer.dtype_policy,
             trainable=layer.trainable,
         )
-    except ValueError as error:
+    except (ValueError, tf.errors.InvalidArgumentError) as error:
         msg = f"Layer {layer.name!r} cannot be converted: {error}"
         if rows.initializer is None:
             msg += (

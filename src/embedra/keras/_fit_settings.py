@@ -2,10 +2,11 @@
 
 import os
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import keras
+
+from embedra._checks import check_flag, check_number, checked_path
 
 from ._added_logs import added_logs, callbacks_of
 from ._monitor import Monitor
@@ -87,9 +88,14 @@ def fit_settings(
         TypeError: If one is of another type.
         ValueError: If one is out of range.
     """
-    _check_number("keep_checkpoint_max", keep_max, Integral)
-    _check_number("keep_checkpoint_every_n_hours", keep_every_n_hours, Real)
-    _check_number("save_checkpoints_steps", every_n_steps, Integral)
+    if keep_max is not None:
+        check_number("keep_checkpoint_max", keep_max, whole=True)
+    if keep_every_n_hours is not None:
+        check_number("keep_checkpoint_every_n_hours", keep_every_n_hours)
+    if every_n_steps is not None:
+        check_number("save_checkpoints_steps", every_n_steps, whole=True)
+    check_flag("save_best_only", best_only)
+    check_flag("restore_best_weights", restore_best)
     if not isinstance(monitor, str):
         msg = f"`monitor` must be the name of a log. Received: {monitor!r}."
         raise TypeError(msg)
@@ -115,6 +121,52 @@ def fit_settings(
     )
 
 
+def fit_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Names the arguments of `fit` that come after `callbacks`.
+
+    Args:
+        args: Those that were given by place.
+        kwargs: Those that were given by name.
+
+    Returns:
+        All of them.
+
+    Raises:
+        TypeError: If there are too many, or one is given twice.
+    """
+    if len(args) > len(FIT_ARGUMENTS):
+        msg = (
+            f"`fit` was given {len(args)} arguments by place after "
+            f"`callbacks`, and takes {len(FIT_ARGUMENTS)}: "
+            f"{', '.join(FIT_ARGUMENTS)}."
+        )
+        raise TypeError(msg)
+    given = dict(zip(FIT_ARGUMENTS, args, strict=False))
+    twice = sorted(given.keys() & kwargs.keys())
+    if twice:
+        msg = f"`fit` was given {', '.join(twice)} by place and by name."
+        raise TypeError(msg)
+    return given | kwargs
+
+
+def check_epochs(epochs: Any, initial_epoch: Any) -> None:
+    """Raises unless the epochs to train are whole numbers.
+
+    Args:
+        epochs: How many there are to be.
+        initial_epoch: How many of them are not done; None for 0.
+
+    Raises:
+        TypeError: If one is no whole number.
+        ValueError: If one is negative.
+    """
+    check_number("epochs", epochs, whole=True, zero=True)
+    if initial_epoch is not None:
+        check_number("initial_epoch", initial_epoch, whole=True, zero=True)
+
+
 def with_last(callbacks: Any, last: keras.callbacks.Callback) -> Any:
     """Adds a callback that comes after all others.
 
@@ -131,23 +183,7 @@ def with_last(callbacks: Any, last: keras.callbacks.Callback) -> Any:
     return [*callbacks_of(callbacks), last]
 
 
-def _check_number(name: str, value: Any, kind: type) -> None:
-    """Raises if an argument is neither None nor a positive number."""
-    if value is None:
-        return
-    if not isinstance(value, kind) or isinstance(value, bool):
-        what = "a whole number" if kind is Integral else "a number"
-        msg = f"`{name}` must be {what}. Received: {value!r}."
-        raise TypeError(msg)
-    if value <= 0:  # type: ignore[operator]
-        msg = f"`{name}` must be positive. Received: {value!r}."
-        raise ValueError(msg)
-
-
 def _absolute(directory: Any) -> str:
     """Returns a folder that stays the same when a callback changes ours."""
-    path: Any = os.fspath(directory)
-    if not isinstance(path, str) or not path:
-        msg = f"`checkpoint_dir` must be a path. Received: {directory!r}."
-        raise TypeError(msg)
+    path = checked_path("checkpoint_dir", directory)
     return path if "://" in path else os.path.abspath(path)

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra._checks import check_takes_nothing
+
 
 v1: Any = tf.compat.v1
 _eager_mode: Any = tf.__internal__.eager_context.eager_mode
@@ -45,6 +47,7 @@ def served(model: Any, fn: Any) -> Any:
     """
     if not callable(fn):
         return fn
+    check_takes_nothing("fn", fn)
     _, (result, ends) = _in_graph(lambda: _with_ends(model, fn()))
     if ends:
         return {name: _replayed(model, fn, name, ends[name]) for name in ends}

@@ -4,6 +4,7 @@ from typing import Any
 
 import keras
 
+from embedra._checks import check_flag
 from embedra.table import table_sizes
 
 from ._summary import named_tables
@@ -41,6 +42,7 @@ class TableProgress(keras.callbacks.Callback):
 
     def __init__(self, each: bool = False) -> None:
         super().__init__()
+        check_flag("each", each)
         self.each = each
 
     def on_train_batch_end(

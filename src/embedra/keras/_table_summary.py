@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from embedra._checks import check_number, checked_path
 from embedra.checkpoint import is_due
 from embedra.table import Records, Slot, Table, sample_records
 
@@ -49,6 +50,7 @@ class TableSummary(keras.callbacks.Callback):
         sample: Rows to measure in each table at most; 0 for no norms.
 
     Raises:
+        TypeError: If an argument is of another kind.
         ValueError: If a number is out of range.
 
     Example:
@@ -72,13 +74,10 @@ class TableSummary(keras.callbacks.Callback):
         sample: int = 4096,
     ) -> None:
         super().__init__()
-        if every_n_steps is not None and every_n_steps < 1:
-            msg = f"`every_n_steps` must be positive. Received: {every_n_steps}"
-            raise ValueError(msg)
-        if sample < 0:
-            msg = f"`sample` must not be negative. Received: {sample}"
-            raise ValueError(msg)
-        self.log_dir = os.fspath(log_dir)
+        if every_n_steps is not None:
+            check_number("every_n_steps", every_n_steps, whole=True)
+        check_number("sample", sample, whole=True, zero=True)
+        self.log_dir = checked_path("log_dir", log_dir)
         self._every = every_n_steps
         self._sample = sample
         self._writer: Any = None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import tensorflow as tf
 
+from embedra._checks import check_flag, checked_path
 from embedra.checkpoint import (
     VARIABLE_NAMES,
     LoadReport,
@@ -107,6 +108,7 @@ class WeightMethods(_Model):
             MismatchError: If something was to be skipped, and must not be.
             TypeError: If an argument is not one for this kind of file.
         """
+        check_flag("skip_mismatched", skip_mismatched)
         _check_arguments(filepath, scope, kwargs)
         if is_keras_file(filepath):
             if self.built and getattr(self, "optimizer", None) is not None:
@@ -170,6 +172,8 @@ class WeightMethods(_Model):
             raise ValueError(msg)
         found = path if directory is None else directory
         if found is not None:
+            name = "checkpoint_path" if directory is None else "checkpoint_dir"
+            checked_path(name, found)
             self.load_weights(found, skip_mismatched=False)
 
 

@@ -1,10 +1,10 @@
 """Loading a model's weights from checkpoints of TensorFlow."""
 
-import os
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra._checks import checked_path
 from embedra.checkpoint import (
     LoadReport,
     SavedObjects,
@@ -42,10 +42,7 @@ def is_keras_file(path: Any) -> bool:
     Raises:
         TypeError: If it is none.
     """
-    path = os.fspath(path)
-    if not isinstance(path, str):
-        msg = f"The path must be a string. Received: {path!r}."
-        raise TypeError(msg)
+    path = checked_path("filepath", path)
     return path.endswith(_KERAS_ENDINGS) and not tf.io.gfile.isdir(path)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedra import table as table_lib
+from embedra._checks import check_flag
 
 from ._folders import (
     REPORT,
@@ -120,6 +121,7 @@ def export(
         FileExistsError: If something is there.
         FileNotFoundError: If one of `assets_extra` is not there.
         StockOpsError: If the model does more with a table than look up.
+        TypeError: If an argument is of another kind.
         ValueError: If an argument is out of range, inputs are unknown, or a
             function uses a table or resource that the model does not own.
 
@@ -137,6 +139,10 @@ def export(
         >>> loaded.serve(tf.constant([7, 8], tf.int64)).shape
         TensorShape([2, 1])
     """
+    check_flag("native_ops", native_ops)
+    check_flag("as_text", as_text)
+    check_flag("versioned", versioned)
+    check_flag("overwrite", overwrite)
     _check_quantize(quantize, native_ops=native_ops)
     extra = checked_extra(assets_extra)
     folder = final_folder(export_dir, versioned=versioned, overwrite=overwrite)
@@ -158,7 +164,8 @@ def export(
 
 
 def _check_quantize(quantize: Any, *, native_ops: bool) -> None:
-    if quantize not in QUANTIZATIONS:
+    known = quantize is None or isinstance(quantize, str)
+    if not known or quantize not in QUANTIZATIONS:
         msg = (
             f"`quantize` must be one of {QUANTIZATIONS}. Received: {quantize!r}"
         )

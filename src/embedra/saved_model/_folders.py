@@ -3,14 +3,17 @@
 import contextlib
 import os
 import time
-import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
 import tensorflow as tf
 from google.protobuf import text_format  # type: ignore[import-untyped]
 from tensorflow.core.protobuf import saved_model_pb2
+
+from embedra._checks import checked_path
+
+from ._unfinished import remove_unfinished, temporary_name
 
 
 GRAPH = "saved_model.pb"
@@ -35,7 +38,7 @@ def final_folder(export_dir: Any, *, versioned: bool, overwrite: bool) -> str:
     Raises:
         FileExistsError: If something else is there.
     """
-    folder = str(os.fspath(export_dir))
+    folder = checked_path("export_dir", export_dir)
     if "://" not in folder:
         folder = os.path.abspath(folder)
     if not versioned:
@@ -103,7 +106,7 @@ def appearing(
 ) -> Iterator[Pending]:
     """Gives a temporary folder, which is renamed if all goes well.
 
-    If not, it is removed.
+    If not, it is removed; and so is what processes left that were killed.
 
     Args:
         folder: The final folder, as `final_folder` returned it.
@@ -119,7 +122,8 @@ def appearing(
     # What a link names is replaced, not the link.
     target = folder if "://" in folder else os.path.realpath(folder)
     parent, name = os.path.split(target.rstrip("/"))
-    temporary = os.path.join(parent, f".{name}.{uuid.uuid4().hex[:8]}.tmp")
+    remove_unfinished(parent)
+    temporary = os.path.join(parent, temporary_name(name))
     pending = Pending(temporary, folder)
     tf.io.gfile.makedirs(temporary)
     try:
@@ -185,7 +189,7 @@ def _write_through(folder: str) -> None:
 
 
 def checked_extra(
-    extra: Mapping[str, Any] | Sequence[Any] | None,
+    extra: Mapping[str, Any] | Collection[Any] | None,
 ) -> dict[str, str]:
     """Returns the files to copy by their names in `assets.extra`.
 
@@ -194,24 +198,32 @@ def checked_extra(
 
     Raises:
         FileNotFoundError: If a file is not there.
+        TypeError: If a name or file is no path.
         ValueError: If it is none of these, or a name leads out of the folder,
             is used twice or is that of the report.
     """
     if extra is None:
         return {}
-    if isinstance(extra, str | os.PathLike):
+    if isinstance(extra, str | bytes | os.PathLike) or not isinstance(
+        extra, Collection
+    ):
         msg = (
             "`assets_extra` is a list of files, or a dict from names to files. "
             f"Received: {extra!r}"
         )
         raise ValueError(msg)
+    what = "assets_extra"
     if not isinstance(extra, Mapping):
-        named = {PurePath(os.fspath(source)).name: source for source in extra}
-        if len(named) != len(extra):
+        paths = [checked_path(what, source) for source in extra]
+        named = {PurePath(source).name: source for source in paths}
+        if len(named) != len(paths):
             msg = f"Files in `assets_extra` have the same name: {list(extra)}"
             raise ValueError(msg)
         extra = named
-    files = {str(name): os.fspath(source) for name, source in extra.items()}
+    files = {
+        checked_path(what, name): checked_path(what, source)
+        for name, source in extra.items()
+    }
     for name, source in files.items():
         path = PurePath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:
@@ -224,6 +236,13 @@ def checked_extra(
             msg = (
                 f"The export itself writes {REPORT!r} to {EXTRA}. Give the "
                 "file in `assets_extra` another name."
+            )
+            raise ValueError(msg)
+        above = [str(one) for one in path.parents if str(one) in files]
+        if above:
+            msg = (
+                f"In `assets_extra`, {above[0]!r} cannot be a file and the "
+                f"folder of {name!r}."
             )
             raise ValueError(msg)
         if not tf.io.gfile.exists(source) or tf.io.gfile.isdir(source):

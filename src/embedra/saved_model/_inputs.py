@@ -171,7 +171,10 @@ def _spec_of(value: Any) -> Any:
         )
     if isinstance(value, tf.SparseTensorSpec):
         return tf.SparseTensorSpec(_free_batch(value.shape), value.dtype)
-    if not is_spec(value):
+    of_other_kind = isinstance(value, tf.TypeSpec) and not isinstance(
+        value, tf.TensorSpec
+    )
+    if of_other_kind or not is_spec(value):
         msg = (
             "Inputs of a signature are described by tf.TensorSpec, "
             "tf.RaggedTensorSpec, tf.SparseTensorSpec, keras.InputSpec or "

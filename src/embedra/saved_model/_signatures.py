@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
+from embedra._checks import check_takes_nothing
+
 from ._inputs import (
     Named,
     inputs_of,
@@ -99,7 +101,8 @@ def endpoints_of(model: Any, signature: Any) -> list[Endpoint]:
         TypeError: If `signature` is none of what it may be.
         ValueError: If inputs are unknown.
     """
-    if callable(signature) and not is_spec(signature):
+    if _is_function(signature):
+        check_takes_nothing("signature", signature)
         signature = signature()
     if not _is_by_name(signature):
         signature = {DEFAULT: signature}
@@ -116,8 +119,8 @@ def _is_by_name(signature: Any) -> bool:
     return DEFAULT in signature or not all(map(is_spec, signature.values()))
 
 
-def _endpoint(model: Any, name: str, entry: Any) -> Endpoint:
-    if not name.isidentifier():
+def _endpoint(model: Any, name: Any, entry: Any) -> Endpoint:
+    if not isinstance(name, str) or not name.isidentifier():
         msg = f"Signatures need names that are identifiers. Received: {name!r}"
         raise ValueError(msg)
     function, specs = model, entry
@@ -127,11 +130,21 @@ def _endpoint(model: Any, name: str, entry: Any) -> Endpoint:
         function, specs = entry[0], entry[1:]
         if len(specs) == 1 and isinstance(specs[0], tuple):
             specs = specs[0]
+        specs = specs or None
     else:
         specs = None if entry is None else (entry,)
     if specs is None:
         specs = _own_specs(function, name)
+    if not callable(function):
+        msg = (
+            "What is exported must be a Keras model or layer, or a function, "
+            f"for signature {name!r}. Received: {function!r}"
+        )
+        raise TypeError(msg)
     inputs = inputs_of(specs)
+    if not inputs:
+        msg = f"Signature {name!r} has no inputs. Received: {entry!r}"
+        raise ValueError(msg)
     arguments = tf.nest.pack_sequence_as(specs, [one.spec for one in inputs])
     return Endpoint(name, _as_called(function), arguments, inputs)
 
