@@ -206,7 +206,11 @@ class DynamicEmbeddingColumn(DenseColumn):
         ids = inputs.ids_of(self.categorical_column)
         if not is_sequence(self.categorical_column):
             ids = IdsAndWeights(*map(_by_example, ids))
-        bags = to_bags(*ids, f"Column {self.name!r}")
+        bags = to_bags(
+            *ids,
+            f"Column {self.name!r}",
+            in_order=_is_dense(self.categorical_column, inputs),
+        )
         if open_column(self.categorical_column) is None:
             # Negative ids of a vocabulary are what is not in it.
             bags = kept_of(bags, bags.ids >= 0)
@@ -257,6 +261,14 @@ class DynamicEmbeddingColumn(DenseColumn):
             config["categorical_column"], custom_objects, columns_by_name
         )
         return cls(**{**config, "categorical_column": ids})
+
+
+def _is_dense(column: Any, inputs: Inputs) -> bool:
+    """Returns whether ids are of a dense feature, and thus in order."""
+    ids = open_column(column)
+    return ids is not None and not isinstance(
+        inputs.get(ids.key), tf.SparseTensor
+    )
 
 
 def _key_dtype(dtype: tf.DType) -> tf.DType:

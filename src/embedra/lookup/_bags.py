@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from ._splits import bags_of, checked_order, splits_of
+
 
 class Bags(NamedTuple):
     """Ids in groups, of which each becomes one row.
@@ -24,7 +26,9 @@ class Bags(NamedTuple):
     restore: Callable[[tf.Tensor], Any]
 
 
-def to_bags(ids: Any, weights: Any, owner: str) -> Bags:
+def to_bags(
+    ids: Any, weights: Any, owner: str, *, in_order: bool = False
+) -> Bags:
     """Groups ids by all dimensions but the last.
 
     Ids of one dimension are bags of one id each.
@@ -34,6 +38,7 @@ def to_bags(ids: Any, weights: Any, owner: str) -> Bags:
             are in row-major order.
         weights: Of the same structure, or None.
         owner: Name of the layer, for messages.
+        in_order: Whether sparse ids are known to be in that order.
 
     Returns:
         The bags.
@@ -45,7 +50,7 @@ def to_bags(ids: Any, weights: Any, owner: str) -> Bags:
     if isinstance(ids, tf.RaggedTensor):
         return _ragged_bags(ids, weights, owner)
     if isinstance(ids, tf.SparseTensor):
-        return _sparse_bags(ids, weights, owner)
+        return _sparse_bags(ids, weights, owner, in_order=in_order)
     return _dense_bags(ids, weights, owner)
 
 
@@ -153,9 +158,11 @@ def _ragged_bags(ids: tf.RaggedTensor, weights: Any, owner: str) -> Bags:
     )
 
 
-def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
+def _sparse_bags(
+    ids: tf.SparseTensor, weights: Any, owner: str, *, in_order: bool
+) -> Bags:
     ids = with_rank(ids)
-    outer_shape, bag_of, bags = _bags_of(ids)
+    outer_shape, bag_of, bags = bags_of(ids)
     flat_weights = _no_weights()
     if weights is not None:
         flat_weights = _same(
@@ -173,48 +180,10 @@ def _sparse_bags(ids: tf.SparseTensor, weights: Any, owner: str) -> Bags:
         rows.set_shape(static.concatenate(rows.shape[-1:]))
         return rows
 
-    splits = _splits_of(bag_of, bags, owner)
+    if not in_order:
+        bag_of = checked_order(bag_of, owner)
+    splits = splits_of(bag_of, bags)
     return Bags(ids.values, splits, flat_weights, restore)
-
-
-def _bags_of(
-    ids: tf.SparseTensor,
-) -> tuple[tf.Tensor | None, tf.Tensor, tf.Tensor]:
-    """Returns the outer shape, each id's bag in it, and how many there are.
-
-    Of matrices, which are most of what there is, a row is a bag: the shape is
-    None, and there is nothing to work out, in each of many columns.
-    """
-    outer = max(ids.shape.rank - 1, 1)
-    if outer == 1:
-        return None, ids.indices[:, 0], ids.dense_shape[0]
-    outer_shape = ids.dense_shape[:outer]
-    # Row-major number of each id's bag.
-    strides = tf.math.cumprod(outer_shape, exclusive=True, reverse=True)
-    bag_of = tf.reduce_sum(ids.indices[:, :outer] * strides, axis=1)
-    return outer_shape, bag_of, tf.reduce_prod(outer_shape)
-
-
-def _splits_of(bag_of: tf.Tensor, bags: tf.Tensor, owner: str) -> tf.Tensor:
-    """Returns where bags begin and end.
-
-    The ops are called as they are: tf.Assert builds a branch and functions
-    for it, and tf.searchsorted works out shapes that are known here.
-    """
-    in_order = tf.raw_ops.Assert(
-        condition=tf.reduce_all(bag_of[1:] >= bag_of[:-1]),
-        data=[
-            f"{owner} needs sparse ids in row-major order. Use "
-            "tf.sparse.reorder."
-        ],
-    )
-    with tf.control_dependencies([] if in_order is None else [in_order]):
-        splits = tf.raw_ops.LowerBound(
-            sorted_inputs=tf.expand_dims(bag_of, 0),
-            values=tf.expand_dims(tf.range(0, bags + 1, dtype=tf.int64), 0),
-            out_type=tf.int64,
-        )
-    return tf.squeeze(splits, axis=0)
 
 
 def with_rank(value: Any) -> Any:
