@@ -2,11 +2,12 @@
 
 import dataclasses
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedra import table as table_lib
-from embedra._checks import check_flag
+from embedra.distribute import gather_values, job_communicator, together
 
 from ._folders import (
     REPORT,
@@ -21,7 +22,7 @@ from ._signatures import Endpoint, endpoints_of
 from ._stock_ops import check_ops
 from ._stock_tables import StockTables
 from ._storage import QUANTIZATIONS
-from ._table_files import WrittenTable, write_tables
+from ._table_files import WrittenTable, answer_for, write_tables
 from ._traced import Traced, resources_of
 
 
@@ -88,6 +89,9 @@ def export(
     chunks. Files are written under a temporary name, which is changed at the
     end.
 
+    In a job of several ranks, all of them call this, with the same arguments.
+    Rank 0 writes one whole model; the others send it their part of the tables.
+
     Args:
         model: A Keras model, or a function of tensors.
         export_dir: The folder to write. It must be new or empty.
@@ -118,10 +122,10 @@ def export(
         Where it was written, and which tables with how many keys.
 
     Raises:
-        FileExistsError: If something is there.
+        FileExistsError: If something is there. In a job, this and all else
+            is the cause of a RankError on all ranks.
         FileNotFoundError: If one of `assets_extra` is not there.
         StockOpsError: If the model does more with a table than look up.
-        TypeError: If an argument is of another kind.
         ValueError: If an argument is out of range, inputs are unknown, or a
             function uses a table or resource that the model does not own.
 
@@ -139,28 +143,68 @@ def export(
         >>> loaded.serve(tf.constant([7, 8], tf.int64)).shape
         TensorShape([2, 1])
     """
-    check_flag("native_ops", native_ops)
-    check_flag("as_text", as_text)
-    check_flag("versioned", versioned)
-    check_flag("overwrite", overwrite)
-    _check_quantize(quantize, native_ops=native_ops)
-    extra = checked_extra(assets_extra)
-    folder = final_folder(export_dir, versioned=versioned, overwrite=overwrite)
-    if native_ops:
-        check_owner(model)
-    endpoints = endpoints_of(model, signature)
-    with appearing(folder, versioned=versioned, overwrite=overwrite) as new:
-        tables: tuple[WrittenTable, ...] = ()
-        texts: dict[str, str] = {}
+    communicator = job_communicator()
+    with together(communicator, f"exporting to {export_dir}"):
+        _check_quantize(quantize, native_ops=native_ops)
         if native_ops:
-            export_native(model, endpoints, new.temporary)
+            check_owner(model)
+        written: Any = None
+        if communicator is None or communicator.rank == 0:
+            extra = checked_extra(assets_extra)
+            folder = final_folder(
+                export_dir, versioned=versioned, overwrite=overwrite
+            )
+            endpoints = endpoints_of(model, signature)
+            with appearing(
+                folder, versioned=versioned, overwrite=overwrite
+            ) as new:
+                tables, texts = _write(
+                    model, endpoints, new.temporary, quantize, native_ops
+                )
+                add_extra(new.temporary, extra, texts)
+                if as_text:
+                    make_text(new.temporary)
+            written = new.path, tables
         else:
-            tables = _export_stock(model, endpoints, quantize, new.temporary)
-            texts = report_of(tables, quantize)
-        add_extra(new.temporary, extra, texts)
-        if as_text:
-            make_text(new.temporary)
-    return Exported(new.path, tables, quantize)
+            endpoints = endpoints_of(model, signature)
+            _take_part(model, endpoints, quantize, native_ops)
+        told = gather_values(communicator, written, label="export")
+    path, tables = told[0]
+    return Exported(path, tuple(WrittenTable(*t) for t in tables), quantize)
+
+
+def _write(
+    model: Any,
+    endpoints: list[Endpoint],
+    folder: str,
+    quantize: str | None,
+    native_ops: bool,
+) -> tuple[tuple[WrittenTable, ...], dict[str, str]]:
+    """Fills a folder; returns the tables, and texts that go with them."""
+    if native_ops:
+        export_native(model, endpoints, folder)
+        return (), {}
+    traced, stock = _traced_stock(model, endpoints, quantize)
+    traced.save(folder)
+    tables = write_tables(stock.made, folder)
+    return tables, report_of(tables, quantize)
+
+
+def _take_part(
+    model: Any,
+    endpoints: list[Endpoint],
+    quantize: str | None,
+    native_ops: bool,
+) -> None:
+    """Brings what this rank has of tables to what rank 0 writes."""
+    if native_ops:
+        # As TensorFlow saves them: what it writes here is of no use.
+        with tempfile.TemporaryDirectory(prefix="embedra-") as scratch:
+            export_native(model, endpoints, scratch)
+        return
+    _, stock = _traced_stock(model, endpoints, quantize)
+    for table in stock.made:
+        answer_for(table)
 
 
 def _check_quantize(quantize: Any, *, native_ops: bool) -> None:
@@ -178,12 +222,10 @@ def _check_quantize(quantize: Any, *, native_ops: bool) -> None:
         raise ValueError(msg)
 
 
-def _export_stock(
-    model: Any,
-    endpoints: list[Endpoint],
-    quantize: str | None,
-    folder: str,
-) -> tuple[WrittenTable, ...]:
+def _traced_stock(
+    model: Any, endpoints: list[Endpoint], quantize: str | None
+) -> tuple[Traced, StockTables]:
+    """Traces functions with TensorFlow's own ops, and what they read."""
     stock = StockTables(quantize)
     traced = Traced(model)
     traced.build(model, endpoints)
@@ -206,5 +248,4 @@ def _export_stock(
         for one in resources_of(model)
         if not isinstance(one, table_lib.Table)
     ]
-    traced.save(folder)
-    return write_tables(stock.made, folder)
+    return traced, stock

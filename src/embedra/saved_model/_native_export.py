@@ -1,10 +1,15 @@
 """Exports with Embedra's own ops, of which the tables can be trained on."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
 import tensorflow as tf
+
+from embedra import _ops
+from embedra.distribute import job_communicator
+from embedra.table import Table, reading_from
 
 from ._signatures import Endpoint
 from ._traced import Traced, resources_of
@@ -42,8 +47,15 @@ def export_native(
         ValueError: If the functions use tables that the model does not have.
     """
     traced = Traced(model)
-    for endpoint in endpoints:
-        traced.add(endpoint)
+    if job_communicator() is None:
+        reading: Any = contextlib.nullcontext()
+    else:
+        # There are no ranks where it is loaded.
+        traced.build(model, endpoints)
+        reading = reading_from(WholeTables())
+    with reading:
+        for endpoint in endpoints:
+            traced.add(endpoint)
     # As `keras.export.ExportArchive` has them.
     root = traced.root
     root.trainable_variables = list(model.trainable_variables)
@@ -52,6 +64,50 @@ def export_native(
     root.embedra_variables = traced.variables_but(map(_value, model.variables))
     root.embedra_resources = resources_of(model)
     traced.save(folder)
+
+
+class WholeTables:
+    """Reads tables that are whole where the export is loaded.
+
+    It stands in for those that ranks hold together; see
+    `embedra.table.StandIn`.
+    """
+
+    def read(
+        self, tables: Sequence[Table], keys: tf.Tensor, default: Any
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Reads rows.
+
+        Args:
+            tables: The tables that hold one map between them.
+            keys: Keys.
+            default: What absent keys read as.
+
+        Returns:
+            Rows, and which keys are there.
+        """
+        rows, there = _read(tables[0], keys, default)
+        for table in tables[1:]:
+            its_rows, here = _read(table, keys, default)
+            rows = tf.where(here[..., tf.newaxis], its_rows, rows)
+            there |= here
+        return rows, there
+
+
+def _read(
+    table: Table, keys: tf.Tensor, default: Any
+) -> tuple[tf.Tensor, tf.Tensor]:
+    found = _ops.table_lookup(
+        [table.resource_handle],
+        # No variable takes part: the handle only fills the place.
+        [table.resource_handle],
+        [keys],
+        [table.default_row(default)],
+        dims=[table.dim],
+        dtype=table.dtype,
+        insert=False,
+    )
+    return found.rows[0], found.found[0]
 
 
 def _value(variable: Any) -> Any:

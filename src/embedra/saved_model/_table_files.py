@@ -6,23 +6,23 @@ with all other variables by renaming files.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from embedra import _ops
-from embedra.table import PrefixWriter, Table
+from embedra.table import PrefixWriter
 
-from ._slots import Integers, other_keys, slots_of
+from ._row_source import RowSource
+from ._slots import other_keys, slots_of
 from ._stock_table import StockTable
-from ._storage import Array, StorageError, pack, record_words, store
+from ._storage import StorageError, pack, record_words, store
 
 
 # Bytes of the records of a chunk.
 _CHUNK_BYTES = 8 * 2**20
-_CHUNK_KEYS = 2**20
 # How checkpoints name what is kept of a variable.
 _SUFFIX = ".ATTRIBUTES/VARIABLE_VALUE"
 # What tables are called in the checkpoint: an attribute of the exported object.
@@ -115,7 +115,8 @@ def write_table(
     Returns:
         What was written.
     """
-    hashed = _ops.perfect_hash(_keys_of(table))
+    source = RowSource(table.tables)
+    hashed = _ops.perfect_hash(source.keys())
     parameters, pilots = hashed.parameters.numpy(), hashed.pilots.numpy()
     slots = hashed.slots.numpy()
     writer.write(
@@ -129,10 +130,12 @@ def write_table(
     chunk = max(1, _CHUNK_BYTES // (8 * words))
     count = 0
     error = StorageError()
-    for start in range(0, len(slots), chunk):
+    starts = range(0, len(slots), chunk)
+    source.agree(len(starts))
+    for start in starts:
         keys = slots[start : start + chunk]
         numbers = np.arange(start, start + len(keys))
-        rows, there = _rows_of(table, keys)
+        rows, there = source.rows(keys)
         there &= slots_of(keys, parameters, pilots) == numbers
         vacant = ~there
         stored = store(rows[there], table.quantize)
@@ -154,47 +157,17 @@ def write_table(
     )
 
 
-def _keys_of(table: StockTable) -> tf.Tensor:
-    """Returns all keys of a table."""
-    keys = [chunk for one in table.tables for chunk in _key_chunks(one)]
-    return tf.constant(np.concatenate([np.zeros(0, np.int64), *keys]))
+def answer_for(table: StockTable) -> None:
+    """Sends this rank's part of a table to rank 0, which writes it.
 
-
-def _key_chunks(table: Table) -> Iterator[Integers]:
-    nothing = _lookup(table, tf.zeros(0, tf.int64))
-    bound = int(nothing.bounds[0])
-    for start in range(0, bound, _CHUNK_KEYS):
-        positions = tf.range(start, min(start + _CHUNK_KEYS, bound))
-        keys, alive = _ops.table_keys(
-            table.resource_handle, tf.cast(positions, tf.int64)
-        )
-        yield keys.numpy()[alive.numpy()]
-
-
-def _rows_of(table: StockTable, keys: Integers) -> tuple[Array, Array]:
-    """Returns the rows of keys, and which keys are there."""
-    first, *others = table.tables
-    found = _lookup(first, tf.constant(keys))
-    rows, there = found.rows[0].numpy(), found.found[0].numpy()
-    for one in others:
-        found = _lookup(one, tf.constant(keys))
-        here = found.found[0].numpy()
-        rows[here] = found.rows[0].numpy()[here]
-        there |= here
-    return rows, there
-
-
-def _lookup(table: Table, keys: tf.Tensor) -> _ops.TableLookup:
-    return _ops.table_lookup(
-        [table.resource_handle],
-        # No variable takes part: the handle only fills the place.
-        [table.resource_handle],
-        [keys],
-        [table.default_row(0)],
-        dims=[table.dim],
-        dtype=table.dtype,
-        insert=False,
-    )
+    Args:
+        table: The table. If this rank has all of it, nothing is done.
+    """
+    source = RowSource(table.tables)
+    if source.answers:
+        source.keys()
+        for _ in range(source.agree(0)):
+            source.rows(np.zeros(0, np.int64))
 
 
 def copy_variables(
