@@ -122,3 +122,32 @@ def test_columns_that_make_no_model_are_refused(build, names):
 def test_dlrm_needs_a_pair_of_vectors():
     with pytest.raises(ValueError, match="multiplies pairs of vectors"):
         dlrm((), ("site",))
+
+
+@pytest.mark.filterwarnings("ignore:The rows of table:UserWarning")
+@pytest.mark.filterwarnings("ignore:When providing `inputs` as a dict")
+def test_tables_together_give_the_same_by_fewer_ops(build, rng, tmp_path):
+    def lookups(model):
+        function = tf.function(lambda: model(features, training=True))
+        operations = function.get_concrete_function().graph.get_operations()
+        ops = [op.type for op in operations]
+        return ops.count("EmbedraTableLookup"), len(ops)
+
+    features = make_features(rng)
+    single = build(NUMERIC, CATEGORICAL, dim=4, embeddings_initializer="ones")
+    model = build(
+        NUMERIC,
+        CATEGORICAL,
+        dim=4,
+        embeddings_initializer="ones",
+        together=True,
+    )
+    model.set_weights(single.get_weights())
+    expected = single(features)
+    np.testing.assert_allclose(model(features), expected, rtol=1e-6)
+    (one, fewer), (three, more) = lookups(model), lookups(single)
+    assert (one, three) == (1, len(CATEGORICAL))
+    assert fewer < more
+    model.save(tmp_path / "m.keras")
+    loaded = keras.models.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(loaded(features), model(features))

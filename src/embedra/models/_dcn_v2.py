@@ -28,6 +28,7 @@ def dcn_v2(
     deep_units: Sequence[int] = (64, 32),
     dropout: float = 0.0,
     embeddings_initializer: Any = "uniform",
+    together: bool = False,
     name: str = "dcn_v2",
 ) -> keras.Model:
     """Builds a model of the DCN V2 kind, cross and deep network in parallel.
@@ -45,6 +46,10 @@ def dcn_v2(
         dropout: Share of the units dropped, of features and hidden layers,
             in training.
         embeddings_initializer: Initial rows of every table.
+        together: Whether the tables are in one `EmbeddingCollection`, "tables",
+            which takes fewer ops, and in a job of several ranks one exchange
+            for all. By default they are layers of the model, each named after
+            its column. What one kind of model saves, the other does not load.
         name: Name of the model.
 
     Returns:
@@ -68,7 +73,7 @@ def dcn_v2(
     layers = layer_names([*numeric, *categorical])
     numbers, numeric_features = numeric_inputs(numeric, layers)
     ids, vectors = categorical_inputs(
-        categorical, layers, dim, embeddings_initializer
+        categorical, layers, dim, embeddings_initializer, together=together
     )
     if numeric_features is not None:
         vectors = [numeric_features, *vectors]

@@ -27,6 +27,7 @@ def dlrm(
     top_units: Sequence[int] = (64, 32),
     dropout: float = 0.0,
     embeddings_initializer: Any = "uniform",
+    together: bool = False,
     name: str = "dlrm",
 ) -> keras.Model:
     """Builds a model of the DLRM kind.
@@ -47,6 +48,10 @@ def dlrm(
         dropout: Share of the units dropped, of rows and hidden layers, in
             training.
         embeddings_initializer: Initial rows of every table.
+        together: Whether the tables are in one `EmbeddingCollection`, "tables",
+            which takes fewer ops, and in a job of several ranks one exchange
+            for all. By default they are layers of the model, each named after
+            its column. What one kind of model saves, the other does not load.
         name: Name of the model.
 
     Returns:
@@ -76,7 +81,7 @@ def dlrm(
     layers = layer_names([*numeric, *categorical])
     numbers, numeric_features = numeric_inputs(numeric, layers)
     ids, vectors = categorical_inputs(
-        categorical, layers, dim, embeddings_initializer
+        categorical, layers, dim, embeddings_initializer, together=together
     )
     if dropout:
         vectors = [

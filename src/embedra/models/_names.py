@@ -12,7 +12,7 @@ from keras import KerasTensor
 
 # The layers that belong to no column.
 _OWN = re.compile(
-    r"numeric|features|features_dropout|both|interaction|click"
+    r"numeric|tables|features|features_dropout|both|interaction|click"
     r"|(cross|deep|bottom|top)_\d+(_dropout)?"
 )
 # What a layer of a column may add to its name.

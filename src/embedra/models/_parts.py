@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import KerasTensor
 
-from embedra.layers import Embedding
+from embedra.layers import Embedding, EmbeddingCollection
 
 from ._numeric_features import NumericFeatures
 
@@ -43,23 +43,31 @@ def numeric_inputs(
 
 
 def categorical_inputs(
-    names: Sequence[str], layers: Mapping[str, str], dim: int, initializer: Any
+    names: Sequence[str],
+    layers: Mapping[str, str],
+    dim: int,
+    initializer: Any,
+    *,
+    together: bool,
 ) -> tuple[dict[str, KerasTensor], list[KerasTensor]]:
     """Inputs for ids, and the rows of one table for each."""
     inputs = {
         name: keras.Input((), dtype="int64", name=layers[name])
         for name in names
     }
-    rows = [
-        Embedding(
+    tables = {
+        name: Embedding(
             dim,
             # Every table draws its own initial rows from its name.
             embeddings_initializer=initializer,
             name=f"{layers[name]}_table",
-        )(ids)
-        for name, ids in inputs.items()
-    ]
-    return inputs, rows
+        )
+        for name in inputs
+    }
+    if together:
+        rows = EmbeddingCollection(tables, name="tables")(inputs)
+        return inputs, [rows[name] for name in inputs]
+    return inputs, [tables[name](ids) for name, ids in inputs.items()]
 
 
 def tower(
