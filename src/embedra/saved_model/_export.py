@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedra import table as table_lib
+from embedra._checks import check_flag
 from embedra.distribute import gather_values, job_communicator, together
 
 from ._folders import (
@@ -126,6 +127,7 @@ def export(
             is the cause of a RankError on all ranks.
         FileNotFoundError: If one of `assets_extra` is not there.
         StockOpsError: If the model does more with a table than look up.
+        TypeError: If an argument is of another kind.
         ValueError: If an argument is out of range, inputs are unknown, or a
             function uses a table or resource that the model does not own.
 
@@ -145,6 +147,10 @@ def export(
     """
     communicator = job_communicator()
     with together(communicator, f"exporting to {export_dir}"):
+        check_flag("native_ops", native_ops)
+        check_flag("as_text", as_text)
+        check_flag("versioned", versioned)
+        check_flag("overwrite", overwrite)
         _check_quantize(quantize, native_ops=native_ops)
         if native_ops:
             check_owner(model)
