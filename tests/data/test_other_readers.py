@@ -18,7 +18,6 @@ from embedra.data import (
     read_csv,
     read_orc,
     read_table,
-    read_tfrecord,
 )
 
 
@@ -72,6 +71,65 @@ def test_lines_of_a_wrong_width(tmp_path):
     assert rows(data) == [1, 4]
     assert data.report.skipped_rows == 1
     assert "1 columns, expected 2" in data.report.summary()
+
+
+# More than the first MiB, of which types are inferred.
+MANY = 150_000
+
+
+@pytest.fixture
+def changing(tmp_path):
+    """Numbers, dates and words, with other values far behind."""
+    lines = [f"{i},2024-05-{i % 28 + 1:02},s{i}" for i in range(MANY)]
+    lines[MANY - 9] = "x9,2024-05-01,a"
+    lines[MANY - 7] = "7,never,b"
+    lines[MANY - 5] = "0.5,someday,c"
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(["x,day,s", *lines, ""]))
+    return path
+
+
+def test_values_of_another_type_name_column_and_remedy(changing):
+    message = r"rows.csv.*column 'x'.*x9.*first MiB of the file; declare"
+    with pytest.raises(tf.errors.OpError, match=message):
+        rows(read_csv(changing, 20_000))
+    fields = [Field("x", "string")]
+    assert rows(read_csv(changing, 20_000, fields))[-9] == b"x9"
+
+
+def test_values_of_another_type_are_left_out_row_by_row(changing):
+    data = read_csv(changing, 20_000, on_error="skip")
+    assert data.element_spec["x"].dtype == tf.int64
+    assert data.element_spec["day"].dtype == tf.int32
+    wrong = {MANY - 9, MANY - 7, MANY - 5}
+    assert rows(data) == [i for i in range(MANY) if i not in wrong]
+    assert data.report.skipped_rows == 3
+    assert f"row {MANY - 8}: column 'x' holds 'x9', expected int64" in (
+        data.report.summary()
+    )
+    # Of the columns that are read only.
+    words = rows(read_csv(changing, 20_000, ["s"], on_error="skip"), "s")
+    assert len(words) == MANY
+
+
+def test_text_is_read_the_same_with_and_without_errors(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        'i,f,b,t,s,n\n 1 ,1e3,true,2024-01-02 03:04:05,"",\n'
+        "-2,nan,False,,NA,\n,.5,,2024-01-02 03:04:06,é,\n"
+    )
+    fields = [
+        Field("i", default=0),
+        Field("f", default=0.0),
+        Field("b", default=False),
+        Field("t", default=0),
+        Field("s", default="none"),
+        Field("n", "float32", default=3),
+    ]
+    strict = next(iter(read_csv(path, 3, fields)))
+    lenient = next(iter(read_csv(path, 3, fields, on_error="skip")))
+    for name, values in strict.items():
+        np.testing.assert_array_equal(values, lenient[name], err_msg=name)
 
 
 def test_arrow_files(tmp_path):
@@ -130,63 +188,3 @@ def test_large_tables_are_shuffled_over_all_of_their_parts():
     order = next(iter(data))["x"].numpy()
     assert np.abs(np.mean(order[:1000]) - 100_000) < 10_000
     np.testing.assert_array_equal(np.sort(order), np.arange(200_000))
-
-
-@pytest.fixture
-def records(tmp_path):
-    path = tmp_path / "rows.tfrecord"
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for i in range(5):
-            feature = {
-                "x": tf.train.Feature(int64_list=tf.train.Int64List(value=[i])),
-                "l": tf.train.Feature(
-                    int64_list=tf.train.Int64List(value=range(i))
-                ),
-                "p": tf.train.Feature(
-                    float_list=tf.train.FloatList(value=[i, 1])
-                ),
-            }
-            if i % 2:
-                feature["s"] = tf.train.Feature(
-                    bytes_list=tf.train.BytesList(value=[b"odd"])
-                )
-            example = tf.train.Example(
-                features=tf.train.Features(feature=feature)
-            )
-            writer.write(example.SerializeToString())
-    return path
-
-
-def test_tfrecords_under_fields(records):
-    fields = [
-        Field("x", "int32"),
-        Field("l", "int64", ragged_rank=1),
-        Field("p", "float32", shape=[2]),
-        Field("s", "string", default="even"),
-    ]
-    data = read_tfrecord(records, 2, fields)
-    assert data.element_spec["x"] == tf.TensorSpec([None], tf.int32)
-    assert data.element_spec["p"].shape == [None, 2]
-    assert rows(data) == [0, 1, 2, 3, 4]
-    assert rows(data, "l") == [list(range(i)) for i in range(5)]
-    assert rows(data, "p") == [[i, 1] for i in range(5)]
-    assert rows(data, "s") == [b"even", b"odd", b"even", b"odd", b"even"]
-    shares = [rows(read_tfrecord(records, 2, fields, 2, k)) for k in range(2)]
-    assert sorted(sum(shares, [])) == [0, 1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("length", "last"), [("right", [0, 1, 2]), ("left", [1, 2, 3])]
-)
-def test_tfrecord_lists_padded_and_cut(records, length, last):
-    field = Field("l", "int64", shape=[3], length=length, default=-1)
-    found = rows(read_tfrecord(records, 2, [field]), "l")
-    assert found[4] == last
-    assert found[1] == ([0, -1, -1] if length == "right" else [-1, -1, 0])
-
-
-def test_tfrecord_fields_must_say_what_they_are(records):
-    with pytest.raises(DataError, match="name the fields"):
-        read_tfrecord(records)
-    with pytest.raises(ValueError, match="'x': a field of a TFRecord has a"):
-        read_tfrecord(records, 1, [Field("x")])

@@ -54,10 +54,7 @@ from ._symbolic import (
     BatchTensor as BatchTensor,
     SymbolicBatch as SymbolicBatch,
 )
-from ._tfrecord import (
-    feature_spec as feature_spec,
-    read_tfrecord as read_tfrecord,
-)
+from ._tfrecord import read_tfrecord as read_tfrecord
 from ._transformations import (
     deduplicate as deduplicate,
     parse as parse,

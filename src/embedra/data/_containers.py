@@ -7,7 +7,7 @@ whole text file, or a run of rows of a table in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.fs
@@ -32,11 +32,14 @@ class Container(ABC):
         unit_rows: Rows of each unit; None where only reading tells.
         unit_word: What a unit is called.
         joins: Whether units that follow one another can be read in one go.
+        has_columns: Whether columns lie apart, so that one of them can be
+            damaged alone.
         partitions: Columns that its folders stand for.
     """
 
     unit_word = "rows"
     joins = False
+    has_columns = True
 
     def __init__(
         self,
@@ -61,8 +64,14 @@ class Container(ABC):
             OSError: If they cannot be read.
         """
 
-    def row_bytes(self, names: Sequence[str]) -> float:
-        """About how many bytes some columns of a row take in memory."""
+    def row_bytes(self, units: Sequence[int], names: Sequence[str]) -> float:
+        """About how many bytes some columns of a row take in memory.
+
+        Args:
+            units: Where the row is; the most of these.
+            names: The columns.
+        """
+        del units
         return 8.0 * max(len(names), 1)
 
     def unit_label(self, unit: int) -> str:
@@ -104,21 +113,22 @@ class ParquetContainer(Container):
                 chunk_rows, row_groups=list(units), columns=list(names)
             )
 
-    def row_bytes(self, names: Sequence[str]) -> float:
-        """By the sizes that the file states for its first row group."""
-        if not self._metadata.num_row_groups:
-            return super().row_bytes(names)
-        group = self._metadata.row_group(0)
-        columns = [group.column(i) for i in range(group.num_columns)]
+    def row_bytes(self, units: Sequence[int], names: Sequence[str]) -> float:
+        """By the sizes that the file states for its row groups."""
         wanted = set(names)
+        stated = (self._stated_bytes(unit, wanted) for unit in units)
+        # Dictionaries and run lengths are undone in memory.
+        return max(super().row_bytes(units, names), *stated)
+
+    def _stated_bytes(self, unit: int, names: Collection[str]) -> float:
+        group = self._metadata.row_group(unit)
+        columns = [group.column(i) for i in range(group.num_columns)]
         total = sum(
             column.total_uncompressed_size
             for column in columns
-            if column.path_in_schema.split(".")[0] in wanted
+            if column.path_in_schema.split(".")[0] in names
         )
-        # Dictionaries and run lengths are undone in memory.
-        stated = float(total / max(group.num_rows, 1))
-        return max(stated, super().row_bytes(names))
+        return float(total / max(group.num_rows, 1))
 
 
 class ArrowContainer(Container):
@@ -176,8 +186,9 @@ class TableContainer(Container):
             part = table.slice(unit * _UNIT_ROWS, _UNIT_ROWS)
             yield from part.to_batches(max_chunksize=chunk_rows)
 
-    def row_bytes(self, names: Sequence[str]) -> float:
+    def row_bytes(self, units: Sequence[int], names: Sequence[str]) -> float:
         """By what the columns take."""
+        del units
         size = self._table.select(list(names)).nbytes
         return float(size / max(self._table.num_rows, 1))
 

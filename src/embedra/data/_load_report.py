@@ -13,7 +13,8 @@ class LoadReport:
     Attributes:
         rows: Rows handed on to be batched.
         skipped_rows: Rows left out, one by one or with a damaged part of a
-            file; 0 unless `on_error="skip"`.
+            file of which it is known how many rows it had; 0 unless
+            `on_error="skip"`.
         skipped_files: Labels of files that could not be opened.
         reasons: What was left out and why, the first few.
     """
@@ -54,7 +55,7 @@ class LoadReport:
             >>> LoadReport(rows=7).summary()
             '7 rows, nothing left out.'
         """
-        if not self.skipped_rows and not self.skipped_files:
+        if not self.reasons:
             return f"{self.rows} rows, nothing left out."
         reasons = "\n  ".join(self.reasons)
         return (

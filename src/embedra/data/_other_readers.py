@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -19,25 +19,9 @@ from ._errors import DataError
 from ._field import Field
 from ._files import Names, SourceFile, find_files
 from ._load_report import LoadReport
-from ._make_source import make_options, make_source, open_files
 from ._orc_container import OrcContainer
-from ._plan import share_of
+from ._read_options import ReadOptions, dataset_of, dataset_of_files
 from ._row_dataset import RowDataset
-from ._source import OnError
-
-
-class ReadOptions(TypedDict, total=False):
-    """Options that all readers share; see `ParquetDataset`."""
-
-    partition_count: int | None
-    partition_index: int | None
-    shuffle: bool | int
-    seed: int
-    drop_remainder: bool
-    num_parallel_reads: int | None
-    prefetch: int
-    to_dense: bool
-    on_error: OnError
 
 
 def read_csv(
@@ -63,9 +47,9 @@ def read_csv(
         fields: Names or `Field`s to read; default: all columns.
         delimiter: Text between two values; `"\t"` for TSV.
         filesystem: A `pyarrow.fs` or fsspec file system of the names.
-        **options: As for `ParquetDataset`. With `on_error="skip"`, a line with
-            a wrong number of columns is left out; at a value of a wrong type
-            the file ends.
+        **options: As for `ParquetDataset`. With `on_error="skip"`, lines with
+            a wrong number of columns and rows with a value of another type are
+            left out; values are read more slowly then.
 
     Raises:
         DataError: If files or columns are missing or do not fit together.
@@ -83,7 +67,7 @@ def read_csv(
         return CsvContainer(file, delimiter, types, found)
 
     files = find_files(filenames, filesystem)
-    return _of_files(files, opened, batch_size, fields, report, options)
+    return dataset_of_files(files, opened, batch_size, fields, report, options)
 
 
 def read_arrow(
@@ -108,7 +92,9 @@ def read_arrow(
     """
     files = find_files(filenames, filesystem)
     report = LoadReport()
-    return _of_files(files, ArrowContainer, batch_size, fields, report, options)
+    return dataset_of_files(
+        files, ArrowContainer, batch_size, fields, report, options
+    )
 
 
 def read_orc(
@@ -133,7 +119,9 @@ def read_orc(
     """
     files = find_files(filenames, filesystem)
     report = LoadReport()
-    return _of_files(files, OrcContainer, batch_size, fields, report, options)
+    return dataset_of_files(
+        files, OrcContainer, batch_size, fields, report, options
+    )
 
 
 def read_table(
@@ -161,7 +149,7 @@ def read_table(
         [[0, 1], [2, 3], [4]]
     """
     container = TableContainer(_as_table(table))
-    return _dataset([container], batch_size, fields, LoadReport(), options)
+    return dataset_of([container], batch_size, fields, LoadReport(), options)
 
 
 def _as_table(table: Any) -> pa.Table:
@@ -189,39 +177,3 @@ def _as_array(values: Any) -> Any:
     for size in values.shape[:0:-1]:
         array = pa.FixedSizeListArray.from_arrays(array, size)
     return array
-
-
-def _of_files(
-    files: Sequence[SourceFile],
-    opener: Callable[[SourceFile], Container],
-    batch_size: int,
-    fields: Sequence[Field | str] | None,
-    report: LoadReport,
-    options: ReadOptions,
-) -> RowDataset:
-    on_error = options.get("on_error", "raise")
-    containers = open_files(files, opener, on_error, report)
-    return _dataset(containers, batch_size, fields, report, options)
-
-
-def _dataset(
-    containers: Sequence[Container],
-    batch_size: int,
-    fields: Sequence[Field | str] | None,
-    report: LoadReport,
-    options: ReadOptions,
-) -> RowDataset:
-    share = share_of(
-        options.get("partition_count"), options.get("partition_index")
-    )
-    making = make_options(
-        batch_size,
-        shuffle=options.get("shuffle", False),
-        seed=options.get("seed", 0),
-        drop_remainder=options.get("drop_remainder", False),
-        num_parallel_reads=options.get("num_parallel_reads"),
-        prefetch=options.get("prefetch", 2),
-        on_error=options.get("on_error", "raise"),
-    )
-    source = make_source(containers, fields, share, making, report)
-    return RowDataset(source, to_dense=options.get("to_dense", False))

@@ -80,7 +80,8 @@ class Source:
         self._containers = containers
         self._plan = plan
         self._partitions = partition_types(containers)
-        self._chunk_rows = self._choose_chunk_rows()
+        # Bytes in memory to those that files state; more where values repeat.
+        self._growth = 1.0
 
     @property
     def batch_count(self) -> int | None:
@@ -140,13 +141,23 @@ class Source:
         empty = pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
         return encode(empty, self.columns)
 
-    def _choose_chunk_rows(self) -> int:
-        names = [column.name for column in self.columns]
-        size = max(one.row_bytes(names) for one in self._containers)
-        rows = min(_CHUNK_ROWS, int(_CHUNK_BYTES / max(size, 1.0)) + 1)
+    def _chunk_rows(
+        self, container: Container, run: Run, names: Sequence[str]
+    ) -> int:
+        size = container.row_bytes(run.units, names) * self._growth
+        rows = min(_CHUNK_ROWS, int(_CHUNK_BYTES / size) + 1)
         batch = self.options.batch_size
         # Whole batches, so that few need to be put together.
         return rows if rows < batch else rows // batch * batch
+
+    def _learn_size(
+        self, chunk: pa.RecordBatch, container: Container, run: Run
+    ) -> None:
+        """Has later chunks be smaller where one is larger than expected."""
+        if chunk.nbytes > _CHUNK_BYTES:
+            stated = container.row_bytes(run.units, chunk.schema.names)
+            growth = chunk.nbytes / (chunk.num_rows * stated)
+            self._growth = max(self._growth, growth)
 
     def _chunks(
         self, epoch: int, drop: int
@@ -197,7 +208,9 @@ class Source:
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Undecoded rows of a run, with the number of each first one."""
         start = 0
-        for batch in container.read(run.units, names, self._chunk_rows):
+        chunk_rows = self._chunk_rows(container, run, names)
+        for batch in container.read(run.units, names, chunk_rows):
+            self._learn_size(batch, container, run)
             end = start + batch.num_rows
             low = max(run.start, start)
             high = end if run.stop is None else min(run.stop, end)
@@ -268,6 +281,8 @@ def _damage(
 ) -> tuple[int, str]:
     """The unit that cannot be read, and its column where it is one."""
     first, _ = run.place(row)
+    if not container.has_columns:
+        return first, ""
     for unit in run.units[run.units.index(first) :]:
         for name in names:
             try:
