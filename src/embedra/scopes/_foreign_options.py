@@ -1,7 +1,7 @@
 """Options of HybridBackend that scopes accept and that change nothing here."""
 
 _ONE_WAY = "there is one way to exchange values; the option changes nothing"
-_EXACT = "values are exchanged in their own dtype; the option changes nothing"
+_WIRE = "`wire_dtype` is that of rows and gradients; the option changes nothing"
 _NO_GPU_POOL = "rows are in the memory of the host; the option changes nothing"
 
 MEANINGLESS = {
@@ -10,8 +10,8 @@ MEANINGLESS = {
     "comm_default": _ONE_WAY,
     "comm_pool_capacity": _ONE_WAY,
     "comm_pool_name": _ONE_WAY,
-    "comm_gradient_wire_dtype": _EXACT,
-    "comm_wire_dtype": _EXACT,
+    "comm_gradient_wire_dtype": _WIRE,
+    "comm_wire_dtype": _WIRE,
     "data_batch_count": "a step takes one batch; the option changes nothing",
     "data_sync_drop_remainder": "no batch is dropped, and no process waits for "
     "one that has none; the option changes nothing",
