@@ -114,7 +114,7 @@ def test_context_and_communicator_know_the_rank():
 
 @needs_mpi
 def test_environment_without_mpi_is_refused_by_the_communicator():
-    code = "import embedra; embedra.distribute.communicator()"
+    code = "import embedra; embedra.distribute.communicator('mpi')"
     result = run_embedra("-n", 2, "--engine", "tf", sys.executable, "-c", code)
     assert result.returncode == 1
     assert "one of 2, but MPI knows 1" in result.stderr

@@ -24,7 +24,7 @@ from ._edit_ops import (
     table_size as table_size,
 )
 from ._gradients import shape_of_slices as shape_of_slices
-from ._graph_order import chain as chain
+from ._graph_order import captured as captured, chain as chain
 from ._handle_ops import (
     anonymous_table as anonymous_table,
     table as table,

@@ -17,6 +17,7 @@ import tensorflow as tf
 from embedra._typing import Tensor
 
 from ._communication_ops import all_reduce, all_to_all_v, mpi_place
+from ._graph_order import captured
 
 
 @tf.RegisterGradient("EmbedraAllToAllV")
@@ -105,21 +106,7 @@ def _communicator(op: Any) -> Tensor:
     while hasattr(handle, "op") and handle.graph not in enclosing:
         captures = handle.graph.captures
         handle = next(outer for outer, inner in captures if inner is handle)
-    return handle if hasattr(handle, "op") else _captured(handle, here)
-
-
-def _captured(handle: Tensor, graph: Any) -> Tensor:
-    """Returns an eager handle as ops of a graph can take it.
-
-    Graphs of the gradients of loops and branches, which these attributes tell,
-    take no eager tensors; the graph around them has to.
-    """
-    if not (
-        hasattr(graph, "internal_capture_to_output")
-        or hasattr(graph, "op_needs_rewrite")
-    ):
-        return handle
-    return graph.outer_graph.capture(_captured(handle, graph.outer_graph))
+    return handle if hasattr(handle, "op") else captured(handle, here)
 
 
 def _label(op: Any) -> str:

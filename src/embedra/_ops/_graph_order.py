@@ -60,6 +60,27 @@ def in_order(make: Callable[[], _T]) -> _T:
     return made
 
 
+def captured(handle: Any, graph: Any = None) -> Any:
+    """Returns an eager handle as ops of a graph can take it.
+
+    Graphs of the gradients of loops and branches, which these attributes tell,
+    take no eager tensors; the graph around them has to.
+
+    Args:
+        handle: An eager tensor.
+        graph: The graph, or None for that in which ops are made now, if any.
+    """
+    if graph is None and not tf.executing_eagerly():
+        graph = tf.compat.v1.get_default_graph()
+    if not (
+        hasattr(graph, "internal_capture_to_output")
+        or hasattr(graph, "op_needs_rewrite")
+    ):
+        return handle
+    outer: Any = graph.outer_graph
+    return outer.capture(captured(handle, outer))
+
+
 def _operation(made: Any) -> Any:
     if isinstance(made, tf.Operation):
         return made

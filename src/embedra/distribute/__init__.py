@@ -26,3 +26,4 @@ from ._sharded_lookup import (
 )
 from ._single import SingleCommunicator as SingleCommunicator
 from ._strategies import check_strategy as check_strategy
+from ._tensorflow import TensorFlowCommunicator as TensorFlowCommunicator

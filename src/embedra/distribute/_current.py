@@ -1,17 +1,19 @@
 """The communicators of this process."""
 
+from embedra import _env
 from embedra._checks import check_one_of
 from embedra.scopes import context, current_options
 
 from ._communicator import Communicator
 from ._mpi import MpiCommunicator
 from ._single import SingleCommunicator
+from ._tensorflow import TensorFlowCommunicator
 
 
-_ENGINES = ("auto", "mpi", "single")
+_ENGINES = ("auto", "mpi", "tf", "single")
 
-# The one of MPI: it starts once in a process, and all share it.
-_mpi: list[MpiCommunicator] = []
+# Those that start once in a process, and that all share.
+_started: dict[str, Communicator] = {}
 
 
 def communicator(
@@ -22,21 +24,23 @@ def communicator(
 ) -> Communicator:
     """Returns the communicator of this process.
 
-    The first call starts MPI, and waits until all ranks have made it; further
-    ones return the same object.
+    The first call starts MPI, or TensorFlow's collectives, and waits until all
+    ranks have made it; further ones return the same object.
 
     Args:
-        engine: "mpi", "single", or "auto": MPI if a launcher says that this
-            process is one of several, else single.
+        engine: "mpi", "tf", "single", or "auto": MPI if one of its launchers
+            says that this process is one of several; "tf" if `TF_CONFIG` alone
+            says so, and names no parameter servers; else single.
         warn_after: See `MpiCommunicator`; of the first call.
-        timeout: See `MpiCommunicator`; of the first call.
+        timeout: See `MpiCommunicator` and `TensorFlowCommunicator`; of the
+            first call.
 
     Returns:
         The communicator.
 
     Raises:
-        RuntimeError: If MPI cannot be started, or was started with fewer ranks
-            than the launcher has said.
+        RuntimeError: If MPI, or TensorFlow's collectives, cannot be started,
+            or MPI was started with fewer ranks than the launcher has said.
         ValueError: If there is no such engine.
 
     Example:
@@ -44,11 +48,17 @@ def communicator(
         SingleCommunicator(rank=0, size=1)
     """
     check_one_of("engine", engine, _ENGINES)
-    if engine == "single" or (engine == "auto" and context.world_size == 1):
+    if engine == "auto":
+        engine = _engine_of_environment()
+    if engine == "single":
         return SingleCommunicator()
-    if not _mpi:
-        _mpi.append(MpiCommunicator(warn_after=warn_after, timeout=timeout))
-    found = _mpi[0]
+    if engine not in _started:
+        _started[engine] = (
+            TensorFlowCommunicator(timeout=timeout)
+            if engine == "tf"
+            else MpiCommunicator(warn_after=warn_after, timeout=timeout)
+        )
+    found = _started[engine]
     if found.size != context.world_size:
         msg = (
             f"The environment says that this process is one of "
@@ -60,11 +70,21 @@ def communicator(
     return found
 
 
+def _engine_of_environment() -> str:
+    """Returns the engine of the launcher that started this process."""
+    if context.world_size == 1:
+        return "single"
+    cluster = context.cluster_spec
+    if _env.launched_processes() > 1 or cluster is None:
+        return "mpi"
+    return "mpi" if "ps" in cluster.jobs else "tf"
+
+
 def job_communicator() -> Communicator | None:
     """Returns the communicator of the ranks that train one model, if any do.
 
     It is what layers, optimizers and `fit` ask. In a job, the first call starts
-    MPI, and waits until all ranks have made it.
+    its engine, see `communicator`, and waits until all ranks have made it.
 
     Returns:
         `communicator()` in a job of more than one rank. None in one process;
