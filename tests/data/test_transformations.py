@@ -3,23 +3,19 @@
 import doctest
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import tensorflow as tf
 
 import embedra.data
 from embedra.data import (
     DataFrame,
-    Dataset,
     Field,
-    ParquetDataset,
     bucket,
     cross,
     deduplicate,
     hash_strings,
     log_scale,
     parse,
-    read_parquet,
     read_table,
     rebatch,
     standard_scale,
@@ -70,31 +66,6 @@ def test_deduplicated_blocks_are_expanded():
     assert batch["item"].numpy().tolist() == [1, 2, 3, 4]
     with pytest.raises(ValueError, match="1 index columns, 0 lists"):
         deduplicate(["user_at"], [])
-
-
-def test_schema_tells_what_was_left_open(write):
-    path = write(x=[1], l=[[1.5]], p=pa.array([[1, 2]], pa.list_(pa.int8(), 2)))
-    assert ParquetDataset.read_schema(path) == [
-        Field("x", "int64", ragged_rank=0),
-        Field("l", "float64", ragged_rank=1),
-        Field("p", "int8", shape=[2]),
-    ]
-    fields = ParquetDataset.read_schema(path, ["p"])
-    data = ParquetDataset(path, 1, fields)
-    assert next(iter(data))["p"].numpy().tolist() == [[1, 2]]
-
-
-def test_names_of_hybridbackend(write):
-    path = write(x=np.arange(10))
-    rows = Dataset.from_parquet(path, fields=[DataFrame.Field("x", tf.int64)])
-    assert [len(batch["x"]) for batch in rows.batch(4)] == [4, 4, 2]
-    order = np.concatenate([b["x"] for b in rows.shuffle_batch(4, seed=1)])
-    assert order.tolist() != list(range(10))
-    assert sorted(order) == list(range(10))
-    names = tf.data.Dataset.from_tensor_slices([path])
-    data = names.apply(read_parquet(5))
-    assert data.element_spec["x"].dtype == tf.int64
-    assert int(data.cardinality()) == 2
 
 
 def test_hash_is_that_of_string_ids():

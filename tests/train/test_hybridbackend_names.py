@@ -33,7 +33,9 @@ DATA = (
     "Dataset.from_parquet Dataset.from_orc ParquetDataset "
     "ParquetDataset.read_schema read_parquet DataFrame.Field "
     "DataFrame.Value DataFrame.parse DataFrame.to_sparse parse to_sparse "
-    "rebatch deduplicate make_one_shot_iterator make_initializable_iterator"
+    "DataFrame.unbatch_and_to_sparse unbatch_and_to_sparse rebatch "
+    "RebatchDataset deduplicate make_one_shot_iterator "
+    "make_initializable_iterator Iterator Iterator.Hook SyncReplicasDataset"
 )
 BY_MODULE = {
     "": "context Context scope embedding_scope function wraps "
@@ -65,10 +67,6 @@ GONE = [
 ]
 
 ELSEWHERE = [
-    "data.DataFrame.unbatch_and_to_sparse",
-    "data.RebatchDataset",
-    "data.Iterator",
-    "data.SyncReplicasDataset",
     "data.validate",
     "distribute.CollectiveOps",
     "distribute.Topology",

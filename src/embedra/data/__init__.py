@@ -10,6 +10,10 @@ from ._converted_rows import (
     RowSource as RowSource,
     TFRecordRows as TFRecordRows,
 )
+from ._datasets import (
+    RebatchDataset as RebatchDataset,
+    SyncReplicasDataset as SyncReplicasDataset,
+)
 from ._errors import DataError as DataError, ReadReport as ReadReport
 from ._feature_functions import (
     bucket as bucket,
@@ -25,6 +29,7 @@ from ._formats import (
     file_format as file_format,
 )
 from ._iterators import (
+    Iterator as Iterator,
     make_initializable_iterator as make_initializable_iterator,
     make_one_shot_iterator as make_one_shot_iterator,
 )
@@ -60,5 +65,6 @@ from ._transformations import (
     parse as parse,
     rebatch as rebatch,
     to_sparse as to_sparse,
+    unbatch_and_to_sparse as unbatch_and_to_sparse,
 )
 from ._upstream import set_epoch as set_epoch

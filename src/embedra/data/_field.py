@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from ._transformations import padded_batch, sparse_batch
+from ._transformations import padded_batch, sparse_batch, sparse_row
 
 
 Length = Literal["exact", "right", "left"]
@@ -118,6 +118,11 @@ class DataFrame:
     def to_sparse(batch: Any) -> Any:
         """A batch with its ragged tensors as sparse ones."""
         return sparse_batch(batch)
+
+    @staticmethod
+    def unbatch_and_to_sparse(batch: Any) -> Any:
+        """The row of a batch of one, with sparse tensors for ragged ones."""
+        return sparse_row(batch)
 
     @staticmethod
     def parse(batch: Any, pad: bool = False) -> Any:

@@ -40,6 +40,62 @@ class SymbolicIterator:
         return SymbolicBatch(self._dataset).structure
 
 
+class Iterator:
+    """The next batch of an iterator, as HybridBackend prefetches it.
+
+    Nothing is to be started: readers make batches ahead by themselves, and
+    `tf.data.Dataset.prefetch` does for other datasets.
+
+    Args:
+        inputs: An iterator, or a structure of tensors.
+        capacity: Taken for HybridBackend's signature.
+        num_runners: Taken for HybridBackend's signature.
+        num_takers: Taken for HybridBackend's signature.
+        closed_exception_types: Must be left out.
+        ignored_exception_types: Must be left out.
+
+    Raises:
+        ValueError: If types of exceptions are given.
+
+    Example:
+        >>> import numpy as np
+        >>> data = tf.data.Dataset.from_tensor_slices(np.arange(4)).batch(2)
+        >>> Iterator(make_one_shot_iterator(data)).get_next().shape
+        (None,)
+    """
+
+    class Hook(tf.compat.v1.train.SessionRunHook):
+        """A hook that does nothing, as there is nothing to start."""
+
+    def __init__(
+        self,
+        inputs: Any,
+        capacity: int = 1,
+        num_runners: int = 1,
+        num_takers: int = 1,
+        closed_exception_types: Any = None,
+        ignored_exception_types: Any = None,
+    ) -> None:
+        del capacity, num_runners, num_takers
+        if closed_exception_types or ignored_exception_types:
+            msg = (
+                "Errors of data are dealt with where they are read: "
+                'on_error="skip" of a reader, or '
+                "tf.data.Dataset.ignore_errors(). Received: "
+                f"closed_exception_types={closed_exception_types}, "
+                f"ignored_exception_types={ignored_exception_types}."
+            )
+            raise ValueError(msg)
+        # The same tensors each time, as in HybridBackend.
+        self._next = inputs
+        if hasattr(inputs, "get_next"):
+            self._next = inputs.get_next()
+
+    def get_next(self) -> Any:
+        """Returns the tensors of the next batch."""
+        return self._next
+
+
 def make_one_shot_iterator(dataset: tf.data.Dataset) -> Any:
     """Makes an iterator of which `get_next` gives inputs for a Keras model.
 

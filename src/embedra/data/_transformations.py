@@ -28,6 +28,28 @@ def to_sparse(num_parallel_calls: int | None = None) -> Transformation:
     )
 
 
+def unbatch_and_to_sparse(
+    num_parallel_calls: int | None = None,
+) -> Transformation:
+    """Makes single rows of batches, with sparse tensors for ragged ones.
+
+    Args:
+        num_parallel_calls: As for `tf.data.Dataset.map`.
+
+    Example:
+        >>> from embedra.data import read_table
+        >>> data = read_table({"ids": [[1], [2, 3]]}, batch_size=2)
+        >>> [
+        ...     row["ids"].values.numpy().tolist()
+        ...     for row in data.apply(unbatch_and_to_sparse())
+        ... ]
+        [[1], [2, 3]]
+    """
+    return lambda data: data.rebatch(1).map(
+        sparse_row, num_parallel_calls=num_parallel_calls
+    )
+
+
 def parse(
     num_parallel_calls: int | None = None, pad: bool = False
 ) -> Transformation:
@@ -147,6 +169,19 @@ def _ragged(tensor: Any) -> tf.RaggedTensor:
 def sparse_batch(batch: Any) -> Any:
     """A batch with its ragged tensors as sparse ones."""
     return _map_ragged(lambda tensor: tensor.to_sparse(), batch)
+
+
+def sparse_row(batch: Any) -> Any:
+    """The row of a batch of one, with sparse tensors for ragged ones."""
+
+    def row_of(tensor: Any) -> Any:
+        if isinstance(tensor, tf.RaggedTensor):
+            tensor = tensor.to_sparse()
+        if isinstance(tensor, tf.SparseTensor):
+            return tf.sparse.reshape(tensor, tensor.dense_shape[1:])
+        return tensor[0]
+
+    return tf.nest.map_structure(row_of, batch)
 
 
 def padded_batch(batch: Any) -> Any:
