@@ -1,7 +1,5 @@
 """Files written as Parquet, and what is told of files."""
 
-import gzip
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -15,11 +13,9 @@ from embedra.data import (
     Columns,
     CsvRows,
     DataError,
-    DistinctCounter,
     RowSource,
     TFRecordRows,
     convert,
-    profile,
 )
 
 
@@ -181,49 +177,3 @@ def test_damaged_records_are_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(DataError, match=r"rows\.tfrecord: damaged after"):
         convert(TFRecordRows(path, "raise"), tmp_path / "out.parquet")
-
-
-def test_profile_counts_rows_nulls_and_values(write, tmp_path):
-    write(
-        "a.parquet",
-        group=3,
-        x=pa.array([1, None, 2, 2, None]),
-        s=pa.array(["a", "b", "a", None, "a"]),
-        l=pa.array([[1, 2], None, [2, None], [], [3]]),
-        struct=pa.array([{"k": 1}] * 5),
-    )
-    found = profile(str(tmp_path / "*.parquet"), sample=2)
-    assert (found.files, found.units, found.rows) == (1, 2, 5)
-    assert [(c.name, c.nulls, c.values) for c in found.columns] == [
-        ("x", 2, 3),
-        ("s", 1, 4),
-        ("l", 2, 4),
-        ("struct", 0, 0),
-    ]
-    counts = [c.distinct and c.distinct.estimate() for c in found.columns]
-    assert counts == [2, 2, 3, None]
-    assert [c.tensor for c in found.columns] == [
-        "int64",
-        "string",
-        "int64[]",
-        "",
-    ]
-    assert [row["x"] for row in found.sample] == [1, None]
-
-
-def test_profile_of_text(tmp_path):
-    path = tmp_path / "rows.tsv.gz"
-    path.write_bytes(gzip.compress(b"x\ty\n1\t0.5\n2\t0.5\n"))
-    found = profile(str(path))
-    assert found.rows == 2
-    assert [c.distinct.estimate() for c in found.columns] == [2, 1]
-
-
-@pytest.mark.parametrize("count", [0, 1, 4095, 4096, 300_000])
-def test_distinct_values_are_estimated(rng, count):
-    counter = DistinctCounter()
-    values = rng.permutation(np.arange(count) * 4096)
-    for part in np.array_split(np.concatenate([values, values]), 5):
-        counter.add(pa.array(part))
-    assert counter.exact == (count < 4096)
-    assert counter.estimate() == pytest.approx(count, rel=0.06 * (count > 4095))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -17,10 +17,12 @@ from ._csv_container import CsvContainer
 from ._errors import DataError
 from ._files import SourceFile, find_files
 from ._orc_container import OrcContainer
+from ._schema import partition_types
 from ._string_ids import string_ids
 
 
 _CHUNK_ROWS = 65_536
+_PACKED = (".gz", ".bz2", ".zst")
 
 
 class DistinctCounter:
@@ -130,8 +132,9 @@ def profile(
     """Reads all rows of files and tells what they hold.
 
     Args:
-        filenames: As for `ParquetDataset`. Files that end in `.csv`, `.tsv`,
-            `.arrow`, `.feather` or `.orc` are read as such, others as Parquet.
+        filenames: As for `ParquetDataset`. Files that end in `.csv`, `.tsv`
+            (also packed, as `.csv.gz`, `.bz2` or `.zst`), `.arrow`, `.feather`
+            or `.orc` are read as such, others as Parquet.
         sample: How many of the first rows to keep.
         progress: Called with rows read and rows in all, if that is known.
 
@@ -144,13 +147,15 @@ def profile(
     total = sum(known) if len(known) == len(counts) else None
     found = DataProfile(len(containers), len(counts), containers[0].unit_word)
     by_name: dict[str, ColumnProfile] = {}
+    folders = partition_types(containers)
     for one in containers:
-        for column in one.schema:
+        named = {name: folders[name] for name in one.partitions}
+        for column in (*one.schema, *pa.schema(named)):
             if column.name not in by_name:
                 by_name[column.name] = _column(column)
     found.columns = list(by_name.values())
     for one in containers:
-        for batch in _batches(one):
+        for batch in _batches(one, folders):
             _count(batch, by_name)
             missing = sample - len(found.sample)
             found.sample += _rows(batch.slice(0, max(missing, 0)))
@@ -161,7 +166,10 @@ def profile(
 
 
 def _open(file: SourceFile) -> Container:
-    suffix = PurePath(file.path.removesuffix(".gz")).suffix
+    path = PurePath(file.path)
+    if path.suffix in _PACKED:
+        path = path.with_suffix("")
+    suffix = path.suffix
     if suffix in (".csv", ".tsv"):
         return CsvContainer(file, "\t" if suffix == ".tsv" else ",", {})
     if suffix in (".arrow", ".feather"):
@@ -188,12 +196,23 @@ def _column(column: pa.Field) -> ColumnProfile:
     )
 
 
-def _batches(container: Container) -> Iterator[pa.RecordBatch]:
+def _batches(
+    container: Container, folders: Mapping[str, pa.DataType]
+) -> Iterator[pa.RecordBatch]:
+    """All rows, with the columns that folders stand for behind the others."""
+    names = container.schema.names
+    constants = {
+        name: pa.scalar(value, pa.string()).cast(folders[name])
+        for name, value in container.partitions.items()
+        if name not in names
+    }
     for unit in range(len(container.unit_rows)):
         try:
-            yield from container.read(
-                [unit], container.schema.names, _CHUNK_ROWS
-            )
+            for batch in container.read([unit], names, _CHUNK_ROWS):
+                for name, value in constants.items():
+                    column = pa.repeat(value, batch.num_rows)
+                    batch = batch.append_column(name, column)
+                yield batch
         except FAULTS as error:
             msg = f"{container.unit_label(unit)}: cannot be read: {error}"
             raise DataError(msg) from error
