@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from distribute.launching import (
     RANKS,
@@ -15,6 +16,7 @@ from distribute.launching import (
     needs_mpi,
     run_embedra,
 )
+from embedra.cli._app import app
 
 
 pytestmark = pytest.mark.distributed
@@ -95,6 +97,32 @@ def test_what_cannot_be_run_is_an_error_that_says_why(tmp_path):
     )
     assert result.returncode == 1
     assert "--hostfile needs --engine mpi" in result.stderr
+
+
+def test_parameter_servers_serve_until_the_ranks_have_ended(tmp_path):
+    program = Path(__file__).parents[1] / "estimator" / "cluster_member.py"
+    result = run_embedra(
+        *["-n", 2, "--engine", "tf", "--ps", 1, program, tmp_path]
+    )
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert "[ps 0] ps 0 serves at grpc://localhost:" in result.stdout
+    # The chief has written what both have trained.
+    assert (tmp_path / "metrics.json").exists()
+    assert list(tmp_path.glob("model.ckpt-*.index"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "--ps", "1", sys.executable], "--ps needs --engine tf"),
+        (["serve"], "TF_CONFIG names no server"),
+    ],
+    ids=["servers_of_mpi", "serve_without_cluster"],
+)
+def test_servers_that_cannot_be_are_errors(arguments, message):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert message in result.stderr
 
 
 @needs_mpi

@@ -4,6 +4,7 @@ The cases are D07 of the catalogue.
 """
 
 import contextlib
+import sys
 
 import keras
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import embedra
+from distribute.launching import run_embedra
 from embedra import dynamic_embedding as de
 
 
@@ -126,3 +128,21 @@ def test_d07_other_strategies_are_refused_with_the_alternative(name, kind):
         make()
     assert "Table 'user" in str(caught.value)
     assert ("/job:ps" in str(caught.value)) == (name == "servers")
+
+
+@pytest.mark.distributed
+def test_d07_several_workers_of_a_strategy_are_refused():
+    code = """
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+import embedra
+with strategy.scope():
+    embedra.layers.Embedding(2, name="user")
+"""
+    result = run_embedra(
+        *["-n", 2, "--engine", "tf", sys.executable, "-c", code]
+    )
+    assert result.returncode == 1
+    message = "cannot be made under a CollectiveAllReduceStrategy of 2 replicas"
+    assert message in result.stderr, result.stderr
+    assert "embedra run -n 2 train.py" in result.stderr

@@ -9,11 +9,11 @@ _WITH_SERVERS = (
 )
 
 
-def check_strategy(table_name: str) -> None:
+def check_strategy(made: str) -> None:
     """Raises where a strategy of tf.distribute would make copies of a table.
 
     Args:
-        table_name: Of the table that is to be made.
+        made: What is to be made, "Table 'user'".
 
     Raises:
         NotImplementedError: Under a strategy of several replicas, or of
@@ -29,10 +29,10 @@ def check_strategy(table_name: str) -> None:
         "de.Variable(devices=['/job:ps/task:0'])"
     )
     msg = (
-        f"Table {table_name!r} cannot be made under a "
-        f"{type(strategy).__name__} of {replicas} replicas: of a table there "
-        "are no copies. Train with ranks in place of a strategy, `embedra run "
-        f"-n 2 train.py`, which split tables among them"
-        f"{on_servers if has_servers else ''}. See docs/distributed.md."
+        f"{made} cannot be made under a {type(strategy).__name__} of "
+        f"{replicas} replicas: of a table there are no copies. Train with "
+        "ranks in place of a strategy, `embedra run -n 2 train.py`, which "
+        f"split tables among them{on_servers if has_servers else ''}. See "
+        "docs/distributed.md."
     )
     raise NotImplementedError(msg)

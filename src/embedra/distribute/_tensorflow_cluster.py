@@ -4,6 +4,8 @@ import tensorflow as tf
 
 from embedra.scopes import context
 
+from ._strategies import check_strategy
+
 
 def join_cluster() -> tf.distribute.Strategy:
     """Starts TensorFlow's server of this rank, and its collectives.
@@ -14,7 +16,9 @@ def join_cluster() -> tf.distribute.Strategy:
 
     Raises:
         RuntimeError: If there is no cluster, or it is too late to join it.
+        NotImplementedError: Under a strategy of several replicas.
     """
+    check_strategy("A communicator of TensorFlow")
     cluster = context.cluster_spec
     if cluster is None:
         msg = (

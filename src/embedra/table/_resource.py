@@ -56,7 +56,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         bound: Bound,
         communicator: Communicator | None,
     ) -> None:
-        check_strategy(name)
+        check_strategy(f"Table {name!r}")
         super().__init__(device=device)
         self.name = name
         self.dim = checked_dim(dim, name)
