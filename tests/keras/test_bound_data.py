@@ -192,3 +192,56 @@ def test_a_subclass_is_of_no_dataset():
 def test_targets_without_inputs_are_refused():
     with pytest.raises(ValueError, match="targets.*Give both, or none"):
         bound(["user"]).fit(None, np.ones((8, 1)))
+
+
+def weighted(use_weights, weights_as=None):
+    """Two numbers, labels and weights, and a model that is one of them."""
+    generator = np.random.default_rng(1)
+    x = generator.random((16, 2)).astype(np.float32)
+    y = generator.random((16, 1)).astype(np.float32)
+    weights = np.repeat(np.float32([0, 1, 5, 1]), 4)
+    data = tf.data.Dataset.from_tensor_slices((x, y, weights)).batch(4)
+    features, labels, third = make_one_shot_iterator(data).get_next()
+    made = keras.layers.Dense(1, kernel_initializer="ones")(features)
+    inputs = features
+    if weights_as == "input":
+        inputs = [features, third]
+        made = made * keras.ops.expand_dims(third, 1)
+    model = hb.keras.Model(inputs, made)
+    model.compile(
+        keras.optimizers.SGD(0.1),
+        "mse",
+        weighted_metrics=["mae"] if use_weights else None,
+        target_tensors=labels,
+    )
+    return model, (x, y, weights)
+
+
+def test_a_third_element_weighs_examples_as_in_keras():
+    model, (x, y, weights) = weighted(use_weights=True)
+    same = keras.models.clone_model(model)
+    same.compile(keras.optimizers.SGD(0.1), "mse", weighted_metrics=["mae"])
+    data = tf.data.Dataset.from_tensor_slices((x, y, weights)).batch(4)
+    history = model.fit(validation_data=data, epochs=2, verbose=0).history
+    expected = same.fit(data, validation_data=data, epochs=2, verbose=0).history
+    for name, values in expected.items():
+        assert history[name] == pytest.approx(values)
+    found, plain = model.evaluate(verbose=0), same.evaluate(data, verbose=0)
+    assert found == pytest.approx(plain)
+    unweighted = same.evaluate(x, y, batch_size=4, verbose=0)
+    assert found != pytest.approx(unweighted)
+    # Batches of no weight change nothing, those of the others do.
+    np.testing.assert_allclose(model.layers[-1].kernel, same.layers[-1].kernel)
+
+
+def test_a_third_element_that_is_an_input_weighs_nothing():
+    model, (x, y, weights) = weighted(use_weights=False, weights_as="input")
+    losses = model.evaluate(verbose=0)
+    predictions = model.predict(verbose=0)
+    assert losses == pytest.approx(np.mean((predictions - y) ** 2), rel=1e-5)
+
+
+@pytest.mark.parametrize("targets", [[], {}], ids=str)
+def test_empty_targets_are_refused(targets):
+    with pytest.raises(ValueError, match="there is none in it"):
+        bound(["user"], target_tensors=targets)

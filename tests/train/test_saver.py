@@ -1,5 +1,6 @@
 """Savers, optimizers and names of `embedra.train`."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -122,3 +123,80 @@ def test_names_that_are_gone_say_what_to_use(name):
 def test_unknown_name_is_an_error_as_ever():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'$"):
         _ = train.nonsense
+
+
+def click_model(features, labels):
+    """A model with a Keras layer over a table, in a TF1 graph."""
+    layer = hb.layers.Embedding(
+        2, combiner="sum", name="users", embeddings_initializer="random_normal"
+    )
+    scores = tf.reduce_sum(layer(features, training=True), axis=1)
+    loss = tf.reduce_mean((scores - labels) ** 2)
+    adagrad = hb.DynamicEmbeddingOptimizer(v1.train.AdagradOptimizer(0.1))
+    step = v1.train.get_or_create_global_step()
+    return layer, scores, loss, adagrad.minimize(loss, global_step=step)
+
+
+IDS, LABELS = np.array([[1, 2], [3, 1]]), np.float32([1, 0])
+
+
+def test_tables_of_keras_layers_are_saved_and_restored(tmp_path):
+    _, scores, _, step = click_model(tf.constant(IDS), tf.constant(LABELS))
+    saver = train.Saver()
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+        path = saver.save(session, str(tmp_path / "model"))
+        expected = session.run(scores)
+    shapes = dict(tf.train.list_variables(path))
+    assert (shapes["users/rows"], shapes["users/slots"]) == ([3, 2], [3, 2])
+    with tf.Graph().as_default(), v1.Session() as session:
+        _, scores, _, step = click_model(tf.constant(IDS), tf.constant(LABELS))
+        saver = train.Saver()
+        session.run(v1.global_variables_initializer())
+        saver.restore(session, path)
+        np.testing.assert_array_equal(session.run(scores), expected)
+    # Slots of optimizers aside, a Keras model takes it too.
+    with tf.__internal__.eager_context.eager_mode():
+        layer = hb.layers.Embedding(2, combiner="sum", name="users")
+        model = hb.wraps(keras.Sequential)([layer])
+        model(IDS)
+        report = model.load_weights(tmp_path, scope="users")
+        rows = model(IDS).numpy().sum(axis=1)
+    assert report.tables == ["users"]
+    np.testing.assert_allclose(rows, expected, rtol=1e-6)
+
+
+def test_tables_of_variables_are_saved_once(tmp_path):
+    model = Model()
+    saver = train.Saver()
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run([model.train])
+        path = saver.save(session, str(tmp_path / "model"))
+    keys = [n for n, _ in tf.train.list_variables(path) if n.endswith("/keys")]
+    assert keys == ["users/keys"]
+
+
+def test_estimators_keep_the_tables_of_keras_layers(tmp_path):
+    def model_fn(features, labels, mode):
+        labels = tf.constant(LABELS) if labels is None else labels
+        _, scores, loss, step = click_model(features, labels)
+        return hb.estimator.EstimatorSpec(
+            mode, predictions=scores, loss=loss, train_op=step
+        )
+
+    def input_fn():
+        return tf.data.Dataset.from_tensors((IDS, LABELS)).repeat(2)
+
+    def predictions():
+        made = hb.estimator.Estimator(model_fn, model_dir=str(tmp_path))
+        return made, list(made.predict(input_fn))
+
+    estimator = hb.estimator.Estimator(model_fn, model_dir=str(tmp_path))
+    estimator.train(input_fn, steps=2)
+    _, first = predictions()
+    _, second = predictions()
+    assert first == second
+    size = dict(tf.train.list_variables(str(tmp_path)))["users/keys"]
+    assert size == [3]

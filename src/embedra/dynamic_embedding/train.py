@@ -5,6 +5,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from ._layer_states import save_tables_of_layers
+
 
 __all__ = ["DECheckpoint", "DEHvdSaver"]
 
@@ -31,7 +33,8 @@ class DECheckpoint(tf.train.Checkpoint):
 class DEHvdSaver(tf.compat.v1.train.Saver):
     """A `tf.compat.v1.train.Saver` that passes over what only stands for rows.
 
-    By default it saves all variables and tables of the graph, as that one does.
+    By default it saves all variables and tables of the graph, as that one does,
+    which knows of `de.Variable`s, but not of the tables of Keras layers.
     In a list of variables `de.Variable` may appear, and the trainables of
     lookups are left out: they hold nothing.
 
@@ -42,6 +45,7 @@ class DEHvdSaver(tf.compat.v1.train.Saver):
     """
 
     def __init__(self, var_list: Any = None, *args: Any, **kwargs: Any) -> None:
+        self._saves_all = var_list is None
         if isinstance(var_list, Mapping):
             var_list = {
                 name: variable
@@ -55,3 +59,9 @@ class DEHvdSaver(tf.compat.v1.train.Saver):
                 if not hasattr(variable, "table_variable")
             ]
         super().__init__(var_list, *args, **kwargs)
+
+    def build(self) -> None:
+        """Makes the operations that save and restore; see `Saver.build`."""
+        if self._saves_all and not tf.executing_eagerly():
+            save_tables_of_layers(tf.compat.v1.get_default_graph())
+        super().build()

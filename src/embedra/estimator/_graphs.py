@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.train import Saver
+
 from ._inputs import inputs_of
 from ._model_fn import ModelFunction
 from ._modes import building
@@ -108,7 +110,8 @@ def add_saver(config: RunConfig, scaffold: Any) -> None:
     if scaffold.saver is not None:
         v1.add_to_collection(savers, scaffold.saver)
         return
-    saver = v1.train.Saver(
+    # It has the tables of Keras layers too.
+    saver = Saver(
         sharded=True,
         max_to_keep=config.keep_checkpoint_max,
         keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,

@@ -25,13 +25,19 @@ class BoundData:
         batch: The batch of whose symbolic tensors the model is made.
         inputs: Those that are its inputs.
         targets: Those that are its targets; None if they are not known.
+        weights: Those that are weights of the examples; None for none.
     """
 
     def __init__(
-        self, batch: "SymbolicBatch", inputs: Any, targets: Any
+        self,
+        batch: "SymbolicBatch",
+        inputs: Any,
+        targets: Any,
+        weights: Any = None,
     ) -> None:
         self._batch = batch
-        self._parts = (inputs,) if targets is None else (inputs, targets)
+        parts = (inputs, targets, weights)
+        self._parts = tuple(part for part in parts if part is not None)
         # Keras gives the data of validation that `fit` has to `evaluate`.
         self._chosen = weakref.WeakSet[tf.data.Dataset]()
 
@@ -81,6 +87,9 @@ def bound_data(model: Any, targets: Any, why: str) -> BoundData:
             f"outputs. {_ADVICE}"
         )
         raise ValueError(msg)
+    if targets is not None and not tf.nest.flatten(targets):
+        msg = f"{why}, but there is none in it. Received: {targets!r}."
+        raise ValueError(msg)
     inputs = model.input
     batches = {}
     for role, part in (("input", inputs), ("target", targets)):
@@ -96,7 +105,23 @@ def bound_data(model: Any, targets: Any, why: str) -> BoundData:
         if other is not batch:
             msg = f"{why}, but {what} is of another batch than {first}. "
             raise ValueError(msg + _ADVICE)
-    return BoundData(batch, inputs, targets)
+    return BoundData(batch, inputs, targets, _weights(batch, inputs, targets))
+
+
+def _weights(batch: "SymbolicBatch", inputs: Any, targets: Any) -> Any:
+    """Returns the weights in `(x, y, sample_weight)`, which is Keras's form."""
+    whole = batch.structure
+    if targets is None or not isinstance(whole, tuple) or len(whole) != 3:
+        return None
+    x, y, weights = whole
+    takes_form = _are_of(inputs, x) and _are_of(targets, y)
+    return weights if takes_form else None
+
+
+def _are_of(structure: Any, part: Any) -> bool:
+    """Whether all that is in a structure is computed from a part alone."""
+    known = {id(tensor) for tensor in tf.nest.flatten(part)}
+    return all(id(tensor) in known for tensor in _sources(structure))
 
 
 def _sources(structure: Any) -> Iterator[Any]:
