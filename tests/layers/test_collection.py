@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import embedra
 from embedra import table as table_lib
 from embedra.layers import Embedding, EmbeddingCollection
 
@@ -257,3 +258,35 @@ def test_wrong_arguments_are_told():
         EmbeddingCollection({"a": Embedding(2)}, num_groups=0)
     with pytest.raises(ValueError, match="wire_dtype='int8'"):
         EmbeddingCollection({"a": Embedding(2)}, wire_dtype="int8")
+
+
+def test_functional_inputs_may_be_ragged_sparse_strings_and_weighted():
+    embeddings = layers()
+    collection = EmbeddingCollection(embeddings)
+    inputs = {
+        "user": keras.Input((), dtype="int64", name="user"),
+        "items": keras.Input((None,), dtype="int64", ragged=True, name="items"),
+        "last": keras.Input((), dtype="int64", name="last"),
+        "tags": keras.Input((3,), dtype="int64", sparse=True, name="tags"),
+        "words": keras.Input((2,), dtype="string", name="words"),
+    }
+    weights = keras.Input((None,), ragged=True, name="weights")
+    rows = collection(inputs, weights={"items": weights})
+    assert rows["words"].shape == (None, 2, 2)
+    model = keras.Model({**inputs, "weights": weights}, rows)
+    user, last = tf.constant(IDS["user"]), tf.constant(IDS["last"])
+    batch = {**IDS, "user": user, "last": last, "weights": WEIGHTS["items"]}
+    found = model(batch)
+    expected = one_by_one(embeddings, IDS, WEIGHTS, False)
+    for name, each in expected.items():
+        np.testing.assert_array_equal(found[name], each, err_msg=name)
+
+
+def test_exports_hold_its_tables(tmp_path):
+    model = trained()
+    expected = model.predict(BATCH, verbose=0)
+    embedra.saved_model.export(model, tmp_path / "exported")
+    exported = tf.saved_model.load(str(tmp_path / "exported"))
+    served = exported.signatures["serving_default"]
+    (found,) = served(**{k: tf.constant(v) for k, v in BATCH.items()}).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
