@@ -77,10 +77,10 @@ class RankSteps:
         def train(batch: Any, structure: Any, rows: int, total: int) -> Any:
             if not self._has_begun:
                 self._begin(_specs(batch, structure))
-            share = rows / total if total else 0.0
+            share = rows / total
             self._factor.assign(share * self.communicator.size)
             logs = self._keeping_states(lambda: traced(batch, structure), rows)
-            if self._states and total:
+            if self._states:
                 average_states(self._states, self.communicator, share)
             return logs
 
@@ -133,24 +133,41 @@ class RankSteps:
             if isinstance(iterator, tf.data.Iterator):
                 structure = iterator.element_spec.batch
             for _ in range(self._model.steps_per_execution):
-                try:
-                    batch = next(iterator)
-                except StopIteration:
-                    # On all ranks at once; or in a batch of the user's own.
+                found = self._next(iterator)
+                if found is None:
                     break
-                present = True
-                if isinstance(batch, RankBatch):
-                    present, batch = bool(batch.present), batch.batch
-                rows = rows_of(batch)
-                total = self._agree(rows, present)
-                if total is None:
-                    break
+                batch, rows, total = found
                 logs = step(batch, structure, rows, total)
             if logs is None:
                 raise StopIteration
             return logs
 
         return run
+
+    def _next(self, iterator: Any) -> tuple[Any, int, int] | None:
+        """Takes a batch, as all ranks do.
+
+        Where none of them has rows, there is nothing to learn: such batches are
+        passed over.
+
+        Args:
+            iterator: Of `RankBatch`, or of batches that the user gives.
+
+        Returns:
+            The batch, how many rows it has, and how many those of all ranks
+            have; None if the data of all have ended.
+        """
+        for batch in iterator:
+            present = True
+            if isinstance(batch, RankBatch):
+                present, batch = bool(batch.present), batch.batch
+            rows = rows_of(batch)
+            total = self._agree(rows, present)
+            if total is None:
+                break
+            if total:
+                return batch, rows, total
+        return None
 
     def _agree(self, rows: int, present: bool) -> int | None:
         """Tells all ranks of this one's batch.

@@ -1,12 +1,20 @@
 """GroupedAUC, for Keras 3."""
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from ._groups import ExampleStore, group_examples, grouped_auc
+from embedra.distribute import Communicator
+
+from ._groups import (
+    ExampleStore,
+    GroupExamples,
+    group_examples,
+    grouped_auc,
+)
 
 
 @keras.saving.register_keras_serializable(package="embedra")
@@ -79,6 +87,35 @@ class GroupedAUC(keras.metrics.Metric):
         """
         for metric in metrics:
             self._store.add(metric._store.read())
+
+    @contextlib.contextmanager
+    def over_ranks(self, communicator: Communicator) -> Iterator[None]:
+        """Keeps, for a while, what the metrics of all ranks keep.
+
+        `fit` and `evaluate` of `embedra.keras.Model` read it so.
+
+        Args:
+            communicator: Of the ranks, all of which must call this.
+
+        Yields:
+            When it does. Afterwards it keeps what it did before.
+        """
+        own = self._store.read()
+        of_all = GroupExamples(
+            *(
+                communicator.all_gather_v(part, label=self.name)[0]
+                for part in own
+            )
+        )
+        self._hold(of_all)
+        try:
+            yield
+        finally:
+            self._hold(own)
+
+    def _hold(self, examples: GroupExamples) -> None:
+        self._store.reset()
+        self._store.add(examples)
 
     def result(self) -> tf.Tensor:
         """Returns the mean; 0 if no group has examples of both kinds."""

@@ -1,5 +1,6 @@
 """What the ranks of a job do together before each makes the step."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,7 +13,7 @@ from embedra.distribute import (
 )
 
 from ._support import UnsupportedOptimizerError
-from ._trained_tables import TableGradient
+from ._trained_tables import TableGradient, table_variable_of
 
 
 _FACTOR = "batch_factor"
@@ -47,21 +48,31 @@ def weighed(optimizer: Any, loss: Any) -> Any:
     return loss if factor is None else loss * tf.cast(factor, loss.dtype)
 
 
-def without_empty(optimizer: Any, gradients: list[Any]) -> list[Any]:
+def without_empty(
+    optimizer: Any, gradients: Sequence[Any], variables: Sequence[Any]
+) -> list[Any]:
     """Takes zeros for the gradients of a batch without examples.
+
+    Not for those of tables: they come from the examples of other ranks.
 
     Args:
         optimizer: Of `DynamicEmbeddingOptimizer`.
         gradients: Tensors, slices or None.
+        variables: Their variables.
 
     Returns:
         The same, all numbers.
     """
     factor = vars(optimizer).get(_FACTOR)
     if factor is None:
-        return gradients
+        return list(gradients)
     share = tf.cast(factor > 0, tf.float32)
-    return [_times(gradient, share) for gradient in gradients]
+    return [
+        _times(gradient, share)
+        if table_variable_of(variable) is None
+        else gradient
+        for gradient, variable in zip(gradients, variables, strict=True)
+    ]
 
 
 def over_ranks(

@@ -22,6 +22,7 @@ from ._substitution import Substitution, seen_as, wrap
 from ._support import UnsupportedOptimizerError
 from ._tf_keras import TfKerasTableOptimizer
 from ._tf_keras_saving import check_wrappable as check_tf_keras
+from ._together import update_together
 from ._trained_tables import (
     TableGradient,
     split_tables,
@@ -222,10 +223,10 @@ class TableOptimizer(_Optimizer):
         """Makes a step on tables. Dense weights, and the count, come after."""
         if self.__dict__.get("clips_all"):
             gradients = clipped_before(self, gradients)
-        by_variable: dict[int, list[TableGradient]] = {}
-        for gradient in gradients:
-            by_variable.setdefault(id(gradient.variable), []).append(gradient)
         inputs = step_inputs(self)
+        by_variable: dict[int, list[TableGradient]] = {}
+        for gradient in update_together(self, gradients, inputs):
+            by_variable.setdefault(id(gradient.variable), []).append(gradient)
         for parts in by_variable.values():
             variable = parts[0].variable
             tables = [(g.table, g.slices) for g in parts]
@@ -265,8 +266,11 @@ class TableLossScaleOptimizer(TableOptimizer):
 
     def apply(self, grads: Any, trainable_variables: Any = None) -> None:
         """Unscales gradients and hands them to the optimizer inside."""
+        if trainable_variables is None:
+            trainable_variables = self._trainable_variables
+        grads = without_empty(self, grads, trainable_variables)
         keras.optimizers.LossScaleOptimizer.apply(
-            self, without_empty(self, list(grads)), trainable_variables
+            self, grads, trainable_variables
         )
 
     def check_finite(self, grads: Any) -> Any:
