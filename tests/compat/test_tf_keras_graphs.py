@@ -97,14 +97,20 @@ def test_a_saver_keeps_its_tables(tmp_path):
     assert found == pytest.approx(expected, rel=1e-5)
 
 
-def test_an_eager_model_keeps_checkpoints_and_exports(tmp_path):
+def eager_model(optimizer):
     inputs = {
         "user": tf_keras.Input((2,), dtype="int64", name="user"),
         "number": tf_keras.Input((1,), dtype="float64", name="number"),
     }
     model = tf_keras.Model(inputs, score(inputs))
-    adagrad = tf_keras.optimizers.Adagrad(0.5, clipnorm=1.0)
-    model.compile(hb.DynamicEmbeddingOptimizer(adagrad), "binary_crossentropy")
+    model.compile(
+        hb.DynamicEmbeddingOptimizer(optimizer), "binary_crossentropy"
+    )
+    return model
+
+
+def test_an_eager_model_keeps_checkpoints_and_exports(tmp_path):
+    model = eager_model(tf_keras.optimizers.Adagrad(0.5, clipnorm=1.0))
     found = losses_of_data(model)
     assert found[0] > found[2]
     checkpoint = tensorflow.train.Checkpoint(
@@ -130,6 +136,38 @@ def test_an_eager_model_keeps_checkpoints_and_exports(tmp_path):
     )
     loaded = tensorflow.saved_model.load(exported.path)
     np.testing.assert_allclose(loaded.serve(batch), expected, rtol=1e-5)
+
+
+def test_an_optimizer_of_tf1_trains_an_eager_model():
+    found = losses_of_data(eager_model(tf.train.AdagradOptimizer(0.5)))
+    assert found[0] > found[2]
+
+
+def test_keras_files_load_and_saved_models_serve(tmp_path):
+    ids = tf_keras.Input((2,), dtype="int64")
+    rows = de.keras.legacy.layers.SquashedEmbedding(4, name="users")(ids)
+    model = tf_keras.Model(ids, tf_keras.layers.Dense(1)(rows))
+    known = np.array([[1, 2], [3, 1]])
+    model.compile(
+        hb.DynamicEmbeddingOptimizer(tf_keras.optimizers.Adagrad(0.5)), "mse"
+    )
+    model.fit(known, np.ones((2, 1)), verbose=0)
+    expected = model.predict(known, verbose=0)
+    model.save(tmp_path / "m.keras")
+    again = tf_keras.models.load_model(tmp_path / "m.keras")
+    np.testing.assert_array_equal(again.predict(known, verbose=0), expected)
+    model.save(tmp_path / "m", save_format="tf")
+    served = tensorflow.saved_model.load(str(tmp_path / "m"))
+    answer = served(tensorflow.constant(known), training=False)
+    np.testing.assert_allclose(answer, expected, rtol=1e-6)
+
+
+def test_what_fit_of_keras_3_has_is_not_in_that_of_tf_keras(tmp_path):
+    model = eager_model(tf_keras.optimizers.Adagrad(0.5))
+    with pytest.raises(TypeError, match="checkpoint_dir"):
+        model.fit(dataset(), steps_per_epoch=1, checkpoint_dir=str(tmp_path))
+    with pytest.raises(TypeError, match="takes a class"):
+        hb.wraps(model)
 
 
 def losses_of_data(model):
