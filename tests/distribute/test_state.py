@@ -27,6 +27,8 @@ def test_one_process_reads_what_two_ranks_wrote(written_by_two):
         tables = state_of_tables.empty(None)
         read(tables, written_by_two)
         state_of_tables.check(tables, None)
+    size = state_of_tables.size_in_graph(written_by_two, None)
+    assert size == len(state_of_tables.GRAPH_KEYS)
 
 
 def test_two_ranks_read_what_two_and_one_wrote(written_by_two, tmp_path):
@@ -36,6 +38,7 @@ def test_two_ranks_read_what_two_and_one_wrote(written_by_two, tmp_path):
     for name, table in tables.items():
         save_to_store(table, stores[name])
     (tmp_path / "stores").write_bytes(pickle.dumps(stores))
+    state_of_tables.write_graph(tmp_path)
     result = run_ranks(2, "state.py", "read", written_by_two, tmp_path)
     check_passed(result, 2)
 

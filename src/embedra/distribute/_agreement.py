@@ -144,7 +144,7 @@ def _exchange(
 ) -> list[dict[str, Any]]:
     """Sends a message to all ranks; returns theirs."""
     text = np.frombuffer(json.dumps(message).encode(), np.uint8)
-    with known_to_all():
+    with tf.__internal__.eager_context.eager_mode(), known_to_all():
         gathered, counts = communicator.all_gather_v(text, label=label)
     ends = np.cumsum(counts.numpy())[:-1]
     return [

@@ -15,6 +15,7 @@ import tensorflow as tf
 from embedra import _ops, table as table_lib
 
 from ._expiry import Expiry
+from ._graph_gather import gathered
 from ._graph_header import (
     FIELDS,
     SavedShape,
@@ -93,14 +94,19 @@ class VariableState(tf.__internal__.tracking.Trackable):
             pairs = zip(self.tables, parts, strict=True)
             parts = [self.expiry.kept(*pair) for pair in pairs]
         steps = [_ops.table_step(t.resource_handle) for t in self.tables]
-        columns = {
-            name: tf.concat([getattr(part, name) for part in parts], axis=0)
-            for name in COLUMNS
-        }
+        here = table_lib.Records(
+            *(
+                tf.concat([getattr(part, name) for part in parts], axis=0)
+                for name in COLUMNS
+            )
+        )
+        records, step = gathered(
+            here, tf.reduce_max(tf.stack(steps)), self.group.communicator
+        )
         return {
-            **columns,
+            **records._asdict(),
             **header,
-            "step": tf.reduce_max(tf.stack(steps)),
+            "step": step,
             KEY_DTYPE: tf.constant(first.key_dtype),
         }
 
@@ -114,6 +120,7 @@ class VariableState(tf.__internal__.tracking.Trackable):
             return self._restore_eagerly(tensors)
         with tf.control_dependencies(_checks(self, tensors)):
             columns = [tf.identity(tensors[name]) for name in COLUMNS]
+            columns = self.group.own(columns[0], columns)
         header = [tensors[name] for name in FIELDS]
         # Nothing is emptied before everything was read and checked.
         with tf.control_dependencies(columns):

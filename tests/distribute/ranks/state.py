@@ -27,10 +27,11 @@ def write(folder):
         save_to_store(table, stores[name])
     with one_writer(folder / "stores") as path:
         Path(path).write_bytes(pickle.dumps(stores))
+    shared.write_graph(folder)
     check_folder(tables, folder / "kept")
     # Others wrote nothing there, and rank 0 is done.
     names = {path.name.split(".")[0] for path in folder.iterdir()}
-    assert names == {"model", "stores", "kept"}, names
+    assert names == {"model", "stores", "graph", "kept"}, names
 
 
 def check_folder(tables, directory):
@@ -82,6 +83,9 @@ def read(*folders):
         tables = shared.empty(comm)
         shared.read_stores(tables, folder)
         shared.check(tables, comm)
+        size = shared.size_in_graph(folder, comm)
+        total = int(comm.all_reduce(size))
+        assert size < total == len(shared.GRAPH_KEYS), (size, total)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import types
 import numpy as np
 import tensorflow as tf
 
-from embedra import Table
-from embedra.distribute import owned
+from embedra import Table, dynamic_embedding as de
+from embedra.distribute import one_writer, owned
 from embedra.table import (
     Records,
     Slot,
@@ -92,6 +92,43 @@ def read(tables, folder):
 def read_stores(tables, folder):
     for name, store in pickle.loads((folder / "stores").read_bytes()).items():
         load_from_store(tables[name], store)
+
+
+GRAPH_KEYS = list(range(100))
+
+
+def _in_graph():
+    variable = de.get_variable("graph", dim=2, initializer=0.5)
+    rows = [[key, -key] for key in GRAPH_KEYS]
+    return variable, variable.upsert(GRAPH_KEYS, tf.constant(rows, tf.float32))
+
+
+def write_graph(folder):
+    """Saves a variable as TF1 programs do."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        _, fill = _in_graph()
+        saver = tf.compat.v1.train.Saver()
+        session.run(fill)
+        with one_writer(folder / "graph") as path:
+            saver.save(
+                session,
+                path,
+                write_meta_graph=False,
+                latest_filename="graph.latest",
+            )
+
+
+def size_in_graph(folder, comm):
+    """Restores that variable, and looks up some rows; returns its size."""
+    keys = np.array([3, 70, 71, 10**6])
+    here = owned(keys, comm).numpy() & (keys < len(GRAPH_KEYS))
+    expected = np.where(here[:, None], np.stack([keys, -keys], 1), 0.5)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variable, _ = _in_graph()
+        found = variable.tables[0].lookup(keys)
+        tf.compat.v1.train.Saver().restore(session, str(folder / "graph"))
+        np.testing.assert_array_equal(session.run(found), expected)
+        return int(session.run(variable.tables[0].size()))
 
 
 def check(tables, comm):
