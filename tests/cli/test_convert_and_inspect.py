@@ -1,5 +1,6 @@
 """`embedra convert`, `embedra inspect data`, and training on the result."""
 
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -49,6 +50,21 @@ def test_malformed_rows_are_counted(log, tmp_path):
     assert result.exit_code == 0, result.output
     assert "1 malformed" in result.output
     assert "Wrote 400 rows" in result.output
+
+
+def test_types_of_text_are_told(tmp_path):
+    path, target = tmp_path / "rows.csv", tmp_path / "rows.parquet"
+    path.write_text("zip,price\n007,1\n")
+    types = "--types=zip=string,price=float64"
+    result = invoke("convert", "csv", path, target, types)
+    assert result.exit_code == 0, result.output
+    found = pyarrow.parquet.read_table(target).to_pylist()
+    assert found == [{"zip": "007", "price": 1.0}]
+    result = invoke("convert", "csv", path, target, "--types=zip")
+    assert result.exit_code == 1
+    assert "NAME=TYPE,NAME=TYPE" in result.output
+    result = invoke("convert", "tfrecord", path, target, types)
+    assert "--types is for csv" in result.output
 
 
 def test_what_cannot_be_done_is_said(log, tmp_path):

@@ -131,6 +131,36 @@ def test_text_keeps_its_types(tmp_path):
     ]
 
 
+def test_text_of_which_types_change_far_behind(tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"{i},s{i}" for i in range(150_000)]
+    lines[149_000] = "0.5,s"
+    path.write_text("\n".join(["x,s", *lines, ""]))
+    target = tmp_path / "rows.parquet"
+    message = r"rows\.csv.*column 'x'.*0\.5.*--types NAME=TYPE.*--on-error skip"
+    with pytest.raises(DataError, match=message):
+        convert(CsvRows(path, ",", "raise"), target)
+    assert not target.exists()
+    typed = CsvRows(path, ",", "raise", {"x": "float64", "s": "string"})
+    assert convert(typed, target, settings="types") == 150_000
+    table = pa.parquet.read_table(target)
+    assert table["x"][149_000].as_py() == 0.5
+    assert table.schema.field("s").type == pa.string()
+    skipping = CsvRows(path, ",", "skip")
+    assert convert(skipping, target, settings="skip") == 149_999
+    assert skipping.report.malformed == 1
+    assert "row 149001: column 'x' holds '0.5'" in skipping.report.summary()
+
+
+def test_types_of_text_are_checked(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("x,s\n1,a\n")
+    with pytest.raises(DataError, match="'x': there is no type 'number'"):
+        CsvRows(path, ",", "raise", {"x": "number"})
+    with pytest.raises(DataError, match="no column 'y'"):
+        CsvRows(path, ",", "raise", {"y": "int64"})
+
+
 def write_examples(path, rows):
     kinds = {
         int: ("int64_list", tf.train.Int64List),

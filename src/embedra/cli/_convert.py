@@ -72,6 +72,13 @@ def convert(
     delimiter: Annotated[
         str, typer.Option(help="Between two values of a csv file; \\t for tab.")
     ] = ",",
+    types: Annotated[
+        str,
+        typer.Option(
+            help="Types of columns of a csv file that are not those of its "
+            "first MiB, as price=float64,zip=string."
+        ),
+    ] = "",
     row_group_rows: Annotated[
         int, typer.Option(min=1, help="Rows of a row group, at least.")
     ] = 131_072,
@@ -89,7 +96,9 @@ def convert(
             msg = f"{destination.parent}: no such folder to write to."
             raise UsageError(msg)
         with usage_errors():
-            rows = _rows(kind, source, columns, delimiter, on_error)
+            rows = _rows(
+                kind, source, columns, delimiter, on_error, _types(types)
+            )
         with _progress() as progress:
             task = progress.add_task(
                 source.name, total=_runs(kind, source), rows=0
@@ -98,7 +107,7 @@ def convert(
                 rows,
                 destination,
                 row_group_rows=row_group_rows,
-                settings=f"{kind} {columns} {delimiter!r} {on_error}",
+                settings=(f"{kind} {columns} {delimiter!r} {on_error} {types}"),
                 progress=lambda runs, count: _show(progress, task, runs, count),
             )
         if rows.report.malformed:
@@ -112,13 +121,26 @@ def _rows(
     columns: Columns | None,
     delimiter: str,
     on_error: OnError,
+    types: dict[str, str],
 ) -> RowSource:
+    if kind is Kind.CSV and columns is None:
+        return CsvRows(source, delimiter, on_error.value, types)
+    if types:
+        msg = "--types is for csv files without --label."
+        raise UsageError(msg)
     if kind is Kind.TFRECORD:
         return TFRecordRows(source, on_error.value)
-    if kind is Kind.CSV and columns is None:
-        return CsvRows(source, delimiter, on_error.value)
     reader = ClickReader(source, kind.value, columns, on_error=on_error.value)
     return ClickRows(reader)
+
+
+def _types(given: str) -> dict[str, str]:
+    """Types by the names of columns."""
+    pairs = [one.partition("=") for one in given.split(",") if one]
+    if any(not name or not mark for name, mark, _ in pairs):
+        msg = f"--types is NAME=TYPE,NAME=TYPE. Received: {given!r}."
+        raise UsageError(msg)
+    return {name: kind for name, _, kind in pairs}
 
 
 def _runs(kind: Kind, source: Path) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from ._arrow_types import arrow_type
 from ._block import Block
 from ._columns import Columns
 from ._containers import FAULTS
@@ -73,23 +74,38 @@ class CsvRows(RowSource):
     Args:
         path: The file.
         delimiter: Text between two values.
-        on_error: What to do about lines with a wrong number of columns.
+        on_error: What to do about lines with a wrong number of columns, and
+            values of another type.
+        types: Types of columns, such as `"float64"`, that are not to be
+            inferred from the first MiB.
 
     Raises:
-        DataError: If it cannot be read as text.
+        DataError: If it cannot be read as text, or lacks such a column.
     """
 
     def __init__(
-        self, path: str | Path, delimiter: str, on_error: OnError
+        self,
+        path: str | Path,
+        delimiter: str,
+        on_error: OnError,
+        types: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(path)
         self._found = LoadReport()
+        declared = {name: _type(name, t) for name, t in (types or {}).items()}
         self._container = CsvContainer(
             find_files(path)[0],
             delimiter,
-            {},
+            declared,
             self._found if on_error == "skip" else None,
         )
+        absent = sorted(set(declared) - set(self._container.schema.names))
+        if absent:
+            msg = (
+                f"{path}: no column {', '.join(map(repr, absent))}. The file "
+                f"has: {', '.join(self._container.schema.names)}."
+            )
+            raise DataError(msg)
         names = self._container.schema.names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -114,8 +130,24 @@ class CsvRows(RowSource):
                     self.report.rows += batch.num_rows
                     yield pa.Table.from_batches([batch])
         except FAULTS as error:
-            msg = f"{self.path}: cannot be read: {error}"
+            msg = (
+                f"{self.path}: cannot be read: {error} (--types NAME=TYPE), or "
+                'leave such rows out with on_error="skip" (--on-error skip).'
+            )
             raise DataError(msg) from error
+
+
+def _type(name: str, given: str) -> pa.DataType:
+    try:
+        dtype = tf.as_dtype(given)
+        # Text is stored as such, not as bytes.
+        return pa.string() if dtype == tf.string else arrow_type(dtype)
+    except (TypeError, ValueError) as error:
+        msg = (
+            f"Column {name!r}: there is no type {given!r}. Expected one as "
+            "int64, float64, bool or string."
+        )
+        raise DataError(msg) from error
 
 
 class TFRecordRows(RowSource):

@@ -22,6 +22,10 @@ Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _WILD = re.compile(r"[*?\[]")
+# Options of a file system, as in `s3://bucket/folder?region=eu-west-1`.
+_QUERY = re.compile(r"\?\w+=[^?*\[]*$")
+# What a URL says before its host: a name and a password, or keys.
+_SECRET = re.compile(r"(?<=://)[^/@]+@")
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,10 @@ def find_files(
 
     Args:
         names: A path, folder, pattern (`*`, `?`, `[..]`, `**`) or URL such as
-            `s3://bucket/folder`, a list of these, or a dataset of them, of
-            which the names are sorted: `list_files` shuffles them, on each
-            rank in its own way. In folders, hidden files and those that begin
-            with `_` are left out.
+            `s3://bucket/folder?region=eu-west-1`, a list of these, or a
+            dataset of them, of which the names are sorted: `list_files`
+            shuffles them, on each rank in its own way. In folders, hidden
+            files and those that begin with `_` are left out.
         filesystem: A `pyarrow.fs` or fsspec file system that the names are
             paths of. Default: the one of each URL, or the local one.
         suffixes: Where a folder is named: endings of the files to take. Empty
@@ -78,12 +82,12 @@ def find_files(
         try:
             files = _of_path(target, path, name, tuple(suffixes))
         except (OSError, pa.ArrowException) as error:
-            msg = f"{name}: cannot be looked up: {error}"
+            msg = f"{_shown(name)}: cannot be looked up: {error}"
             raise DataError(msg) from error
         if not files:
             msg = (
-                f"{name}: no file matches. Expected a file, a folder with "
-                "files, or a pattern that matches some."
+                f"{_shown(name)}: no file matches. Expected a file, a folder "
+                "with files, or a pattern that matches some."
             )
             raise DataError(msg)
         found += files
@@ -128,13 +132,21 @@ def _resolve(name: str, filesystem: Any) -> tuple[pa.fs.FileSystem, str]:
         return filesystem, name
     if "://" not in name:
         return pa.fs.LocalFileSystem(), os.path.abspath(name)
-    base, wild = _split(name)
+    query = _QUERY.search(name)
+    options = query[0] if query else ""
+    base, wild = _split(name.removesuffix(options))
+    url = base + options
     try:
-        target, path = pa.fs.FileSystem.from_uri(base or name)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        target, path = _fsspec(name, base or name)
+        target, path = pa.fs.FileSystem.from_uri(url)
+    except pa.ArrowNotImplementedError:
+        target, path = _fsspec(name, url)
+    except pa.ArrowInvalid as error:
+        if "Unrecognized filesystem" not in str(error):
+            msg = f"{_shown(name)}: cannot be looked up: {error}"
+            raise DataError(msg) from error
+        target, path = _fsspec(name, url)
     except OSError as error:
-        msg = f"{name}: cannot be looked up: {error}"
+        msg = f"{_shown(name)}: cannot be looked up: {error}"
         raise DataError(msg) from error
     return target, f"{path.rstrip('/')}/{wild}" if wild else path
 
@@ -145,14 +157,14 @@ def _fsspec(name: str, url: str) -> tuple[pa.fs.FileSystem, str]:
     except ImportError as error:
         scheme = name.split("://", 1)[0]
         msg = (
-            f"{name}: Arrow has no file system for {scheme}://. Install fsspec "
-            "and its package for it: pip install fsspec."
+            f"{_shown(name)}: Arrow has no file system for {scheme}://. "
+            "Install fsspec and its package for it: pip install fsspec."
         )
         raise DataError(msg) from error
     try:
         inner, path = url_to_fs(url)
     except (ValueError, ImportError, OSError) as error:
-        msg = f"{name}: cannot be looked up: {error}"
+        msg = f"{_shown(name)}: cannot be looked up: {error}"
         raise DataError(msg) from error
     return pa.fs.PyFileSystem(pa.fs.FSSpecHandler(inner)), path
 
@@ -172,7 +184,7 @@ def _of_path(
     # A file may have a bracket in its name.
     info = target.get_file_info(path)
     if info.type == pa.fs.FileType.File:
-        return [SourceFile(target, path, name, _partitions(path))]
+        return [SourceFile(target, path, _shown(name), _partitions(path))]
     base, wild = _split(path)
     if info.type == pa.fs.FileType.Directory:
         base, wild = path, ""
@@ -211,6 +223,11 @@ def _loops(folders: Iterable[str], base: str) -> set[str]:
         if folder != base and len(set(real)) < len(real):
             found.add(folder)
     return found
+
+
+def _shown(name: str) -> str:
+    """A name as messages show it: without the keys that a URL may hold."""
+    return _SECRET.sub("", name)
 
 
 def _url(name: str, path: str) -> str:
