@@ -1,5 +1,6 @@
 """One step of an optimizer on the rows of a table."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -79,11 +80,18 @@ def apply_gradients(
         values = tf.cast(values, tf.float32)
     scale = 1.0 if scale is None else scale
     inputs = inputs or step_inputs(optimizer)
-    decay = _weight_decay(optimizer, variable)
+    decay = weight_decay_of(optimizer, variable)
     rule = fused_rule(optimizer)
     if rule is not None:
-        _update_fused(
-            table, optimizer, rule, positions, values, inputs, scale, decay
+        fused_update(
+            [table],
+            optimizer,
+            rule,
+            [positions],
+            [values],
+            inputs,
+            scale,
+            decay,
         )
     else:
         unique, sums = _ops.table_deduplicate(
@@ -98,20 +106,32 @@ def apply_gradients(
         constrain_rows(table, touched, constraint)
 
 
-def _update_fused(
-    table: table_lib.Table,
+def fused_update(
+    tables: Sequence[table_lib.Table],
     optimizer: keras.optimizers.Optimizer,
     rule: FusedRule,
-    positions: tf.Tensor,
-    values: tf.Tensor,
+    positions: Sequence[tf.Tensor],
+    values: Sequence[tf.Tensor],
     inputs: StepInputs,
     scale: Any,
     decay: float | None,
 ) -> None:
+    """Makes one step on rows of tables, in one op.
+
+    Args:
+        tables: The tables.
+        optimizer: Has the limits of gradients.
+        rule: The optimizer's `fused_rule`.
+        positions: Of records in each table, `int64`, shape `(n,)`.
+        values: Gradients of each table's rows, `float32`, shape `(n, dim)`.
+        inputs: The optimizer's `step_inputs`.
+        scale: Factor of the gradients.
+        decay: Weight decay, or None.
+    """
     _ops.table_update(
-        [table.resource_handle],
-        [positions],
-        [values],
+        [table.resource_handle for table in tables],
+        positions,
+        values,
         learning_rate=inputs.learning_rate,
         step=inputs.number,
         gradient_scale=scale,
@@ -123,9 +143,15 @@ def _update_fused(
     )
 
 
-def _weight_decay(
+def weight_decay_of(
     optimizer: keras.optimizers.Optimizer, variable: Any
 ) -> float | None:
+    """Returns an optimizer's weight decay for a variable, or None.
+
+    Args:
+        optimizer: The optimizer.
+        variable: The variable, or None if it is not known.
+    """
     if optimizer.weight_decay is None:
         return None
     if variable is not None and not optimizer._use_weight_decay(variable):
