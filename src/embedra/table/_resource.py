@@ -1,7 +1,6 @@
 """TableResource: a native table as a TensorFlow resource, and its records."""
 
 import json
-import threading
 import uuid
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from embedra.distribute import Communicator, check_strategy
 
 from ._arguments import checked_dim, checked_dtype, checked_key_dtype
 from ._bounds import Bound
+from ._closing import close_table
 from ._initializers import InitializerSpec, resolve_initializer
 from ._records import Records, Slot, TableStatistics
 from ._scalars import ScalarStore, number
@@ -86,7 +86,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
         # the model is gone; the memory goes with the table.
         self._closing: Any = None
         if hasattr(handle, "numpy"):
-            self._closing = finalize(self, _close, handle)
+            self._closing = finalize(self, close_table, handle)
             self._closing.atexit = False
 
     def __repr__(self) -> str:
@@ -294,13 +294,3 @@ class TableResource(tf.saved_model.experimental.TrackableResource):
             records.frequencies,
             records.last_steps,
         )
-
-
-def _close(handle: tf.Tensor) -> None:
-    # A collection may come at any time: also while a function is traced, which
-    # the scope leaves, or a TF1 graph is built, which only a new thread does.
-    with tf.init_scope():
-        if tf.executing_eagerly():
-            _ops.table_close(handle)
-            return
-    threading.Thread(target=_ops.table_close, args=(handle,)).start()

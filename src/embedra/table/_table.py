@@ -9,8 +9,8 @@ from embedra.distribute import Communicator
 
 from ._arguments import check_ids, checked_rows
 from ._bounds import checked_bound, checked_order
-from ._initializers import new_rows
 from ._keys import to_keys, to_tensor
+from ._missing import create_missing
 from ._owned import own_records
 from ._resource import TableResource
 from ._scalars import number
@@ -179,30 +179,7 @@ class Table(TableResource):
         """
         if self.initializer.function is None:
             return keys
-        missing = _ops.table_missing(
-            self.resource_handle, tf.reshape(keys, (-1,))
-        )
-        rows = new_rows(
-            self.initializer, missing, self.dim, tf.as_dtype(self.dtype)
-        )
-        if self.bound.max_capacity:
-            # The whole batch, so that no key of it is dropped for another. The
-            # rows of those that are there are not looked at.
-            flat = tf.reshape(keys, (-1,))
-            unused = tf.zeros((tf.size(flat), self.dim), rows.dtype)
-            missing = tf.concat([missing, flat], axis=0)
-            rows = tf.concat([rows, unused], axis=0)
-        created = _ops.table_assign(
-            [self.resource_handle],
-            [missing],
-            [rows],
-            dims=[self.dim],
-            only_missing=True,
-        )
-        if created is None:
-            return keys
-        with tf.control_dependencies([created]):
-            return tf.identity(keys)
+        return create_missing(self, keys)
 
     def assign(self, keys: Any, rows: Any) -> Any:
         """Stores rows. Existing slots are kept, new ones are initial.
