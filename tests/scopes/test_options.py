@@ -125,8 +125,12 @@ def test_environment_gives_defaults(monkeypatch):
     monkeypatch.setenv("EMBEDRA_SHARDING", "yes")
     monkeypatch.setenv("EMBEDRA_SEED", "11")
     monkeypatch.setenv("EMBEDRA_KEEP_CHECKPOINT_EVERY_N_HOURS", "0.5")
+    monkeypatch.setenv("EMBEDRA_WIRE_DTYPE", "bfloat16")
     assert Options.from_environment() == Options(
-        sharding=True, seed=11, keep_checkpoint_every_n_hours=0.5
+        sharding=True,
+        seed=11,
+        keep_checkpoint_every_n_hours=0.5,
+        wire_dtype="bfloat16",
     )
 
 

@@ -95,8 +95,16 @@ def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
     kind = variable.kv_creator
     options: dict[str, Any] = {} if kind is None else kind.table_options()
     capacity = max(given["init_size"], options.pop("initial_capacity", 0))
-    bounds = _shared_out(variable, options.pop("max_capacity", 0))
     ranks = _ranks_of(variable)
+    parts = len(variable.devices) if ranks is None else ranks.size
+    bounds = _shared_out(
+        variable,
+        options.pop("max_capacity", 0),
+        f"{parts} {'devices' if ranks is None else 'ranks'}",
+        parts,
+    )
+    if ranks is not None:
+        bounds = [bounds[ranks.rank]]
     tables: list[table_lib.Table] = []
     for i, device in enumerate(variable.devices):
         tables.append(
@@ -108,7 +116,7 @@ def _new_tables(variable: Any, graph_name: str) -> list[table_lib.Table]:
                 dtype=given["value_dtype"],
                 # A row starts the same on whichever device.
                 seed=tables[0].seed if tables else None,
-                initial_capacity=capacity // len(variable.devices),
+                initial_capacity=capacity // parts,
                 device=device,
                 shared_name=f"{variable.shared_name or graph_name}/{i}",
                 max_capacity=bounds[i],
@@ -132,13 +140,12 @@ def _ranks_of(variable: Any) -> Communicator | None:
     return ranks
 
 
-def _shared_out(variable: Any, bound: int) -> list[int]:
-    """Returns the bound of each device's table; 0 means none."""
-    count = len(variable.devices)
+def _shared_out(variable: Any, bound: int, parts: str, count: int) -> list[int]:
+    """Returns the bound of each part's table; 0 means none."""
     if 0 < bound < count:
         msg = (
-            f"{_described(variable)} has {count} devices, each of which holds "
-            f"an id at least. Received: max_capacity={bound}."
+            f"{_described(variable)} has {parts}, each of which holds an id at "
+            f"least. Received: max_capacity={bound}."
         )
         raise ValueError(msg)
     return [bound // count + (i < bound % count) for i in range(count)]

@@ -169,6 +169,17 @@ def check_rows_by_hand():
     )
 
 
+def check_bound():
+    user = de.Variable(
+        dim=2,
+        name="bounded",
+        kv_creator=de.HkvHashTableCreator(
+            de.HkvHashTableConfig(max_capacity=64 * SIZE + 1)
+        ),
+    )
+    assert user.tables[0].bound.max_capacity == 64 + (RANK == 0)
+
+
 def check_admission():
     option = EmbeddingVariableOption(filter_option=CounterFilter(SIZE))
     user = EmbeddingVariable("admitted", 2, initializer=1.0, ev_option=option)
@@ -208,6 +219,7 @@ check_columns_of_graphs()
 for make in (variables, layers, dense_features):
     check_same(make)
 check_rows_by_hand()
+check_bound()
 check_admission()
 check_devices_are_refused()
 check_broadcast()
