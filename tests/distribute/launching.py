@@ -35,7 +35,7 @@ def mpirun():
     return str(beside) if beside.exists() else shutil.which("mpirun")
 
 
-def run_ranks(count, script, *arguments):
+def run_ranks(count, script, *arguments, timeout=TIMEOUT):
     """Runs a script of the folder `ranks` and returns how that ended."""
     return subprocess.run(
         [
@@ -46,7 +46,7 @@ def run_ranks(count, script, *arguments):
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=timeout,
         check=False,
     )
 

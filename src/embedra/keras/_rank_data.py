@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from embedra.distribute import Communicator
@@ -154,7 +153,8 @@ def is_none(spec: Any) -> bool:
 
 def _sizes(shape: Any) -> list[int]:
     """Sizes of no rows. One of 0 within a row would not let it be reshaped."""
-    return [0, *(size or 1 for size in shape[1:])] if shape.rank else []
+    sizes = shape.as_list()
+    return [0, *(size or 1 for size in sizes[1:])] if sizes else []
 
 
 def rows_of(batch: Any) -> int:
@@ -168,5 +168,5 @@ def rows_of(batch: Any) -> int:
         return int(leaf.nrows())
     if isinstance(leaf, tf.SparseTensor):
         return int(leaf.dense_shape[0])
-    shape = np.shape(leaf)
+    shape = tuple(leaf.shape)
     return int(shape[0]) if shape else 1
