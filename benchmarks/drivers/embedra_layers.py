@@ -1,7 +1,8 @@
 """Embedra: the training step, `fit`, pooling, and growth with table size.
 
-The model is a plain functional Keras model with a plain Keras optimizer: what
-a user writes, with no wrapper.
+The step is what the guide tells users of many features to write: a functional
+Keras model of an `EmbeddingCollection`, and a Keras optimizer that knows of
+tables. The other cases are of plain layers and optimizers.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import tensorflow as tf
 
 from drivers import tensorflow_setup as setup, workload
 from drivers.protocol import Driver, parse_arguments
-from embedra.layers import Embedding
+from embedra import DynamicEmbeddingOptimizer
+from embedra.layers import Embedding, EmbeddingCollection
 
 
 EPOCHS_IN_A_FIT = 3
@@ -42,6 +44,24 @@ def make_click_model(features: int) -> tuple[keras.Model, list[Any]]:
     rows = [layer(ids[:, f]) for f, layer in enumerate(layers)]
     logits = make_mlp()(keras.layers.Concatenate()(rows))
     return keras.Model(ids, logits), layers
+
+
+def make_collection_model(features: int) -> tuple[keras.Model, list[Any]]:
+    """The same model, its tables looked up together."""
+    ids = keras.Input((features,), dtype="int64", name="ids")
+    layers = {
+        f"feature_{f}": Embedding(workload.DIM, name=f"feature_{f}")
+        for f in range(features)
+    }
+    inputs = {name: ids[:, f] for f, name in enumerate(layers)}
+    rows = EmbeddingCollection(layers)(inputs)
+    logits = make_mlp()(keras.layers.Concatenate()(list(rows.values())))
+    return keras.Model(ids, logits), list(layers.values())
+
+
+def make_table_optimizer(name: str) -> keras.optimizers.Optimizer:
+    """A Keras 3 optimizer that updates all tables at once."""
+    return DynamicEmbeddingOptimizer(make_optimizer(name))
 
 
 def make_step(model: keras.Model, optimizer: Any) -> Any:
@@ -125,8 +145,8 @@ def step_case(arguments: Any) -> None:
     batches = setup.click_batches(
         arguments.keys, arguments.features, arguments.batches
     )
-    model, layers = make_click_model(arguments.features)
-    optimizer = make_optimizer(arguments.optimizer)
+    model, layers = make_collection_model(arguments.features)
+    optimizer = make_table_optimizer(arguments.optimizer)
     step = make_step(model, optimizer)
     setup.first_step(driver, step, *batches[0])
     fill(layers, arguments.keys)

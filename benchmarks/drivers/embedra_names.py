@@ -1,6 +1,6 @@
-"""Embedra: the step written with `de.` names, and with the Keras layer.
+"""Embedra: the step with `de.` names, with Keras layers, and a collection.
 
-Both are in one process, on tables of their own.
+All are in one process, on tables of their own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from drivers import tensorflow_setup as setup, workload
 from drivers.embedra_layers import (
     fill,
     make_click_model,
+    make_collection_model,
     make_mlp,
     make_optimizer,
     make_step,
+    make_table_optimizer,
 )
 from drivers.protocol import Driver, parse_arguments
 
@@ -56,7 +58,7 @@ def make_names_step(features: int, optimizer_name: str) -> tuple[Any, Any]:
 
 
 def names_case(arguments: Any) -> None:
-    """The 26-table step in both ways."""
+    """The 26-table step in three ways."""
     keras.utils.set_random_seed(1)
     driver = Driver()
     batches = setup.click_batches(
@@ -71,8 +73,15 @@ def names_case(arguments: Any) -> None:
     layers_step = make_step(model, make_optimizer(arguments.optimizer))
     layers_step(*batches[0])
     fill(layers, arguments.keys)
+    model, layers = make_collection_model(arguments.features)
+    collection_step = make_step(
+        model, make_table_optimizer(arguments.optimizer)
+    )
+    collection_step(*batches[0])
+    fill(layers, arguments.keys)
     setup.add_step(driver, "names", step, batches)
     setup.add_step(driver, "layers", layers_step, batches)
+    setup.add_step(driver, "collection", collection_step, batches)
     before = step.experimental_get_tracing_count()
     for size in (1, 7, 100):
         step(batches[0][0][:size], batches[0][1][:size])

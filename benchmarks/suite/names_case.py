@@ -1,4 +1,4 @@
-"""The 26-table step with `de.` names, against the same with the layer."""
+"""The 26-table step with `de.` names, with layers, and with a collection."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from suite.figures import Outcome, Spread, at_least, at_most, ratio
 __all__ = ["run"]
 
 OPTIMIZERS = ("adam", "adagrad")
+WAYS = ("names", "layers", "collection")
 
 
 def run(context: Context) -> Outcome:
-    """Measures both in turns, in one process."""
+    """Measures them in turns, in one process."""
     outcome = Outcome("names", "The step with `de.` names, 26 tables")
     count = context.pick(8, 2)
     for optimizer in OPTIMIZERS:
         contestant = context.contestant(
             "embedra",
             "names",
-            {"names": count, "layers": count},
+            dict.fromkeys(WAYS, count),
             optimizer=optimizer,
             keys=context.pick(500_000, 5_000),
             features=context.pick(26, 3),
@@ -30,10 +31,7 @@ def run(context: Context) -> Outcome:
         )
         if not results.has("embedra"):
             continue
-        times = {
-            name: results.medians("embedra", name)
-            for name in ("names", "layers")
-        }
+        times = {name: results.medians("embedra", name) for name in WAYS}
         for name, seconds in times.items():
             outcome.add(
                 f"{optimizer}: {name}", Spread.of(seconds).scaled(1e3), "ms"
@@ -43,6 +41,11 @@ def run(context: Context) -> Outcome:
             ratio(times["layers"], times["names"]),
             "x",
             at_least(0.95),
+        )
+        outcome.add(
+            f"{optimizer}: speed with a collection, to layers",
+            ratio(times["layers"], times["collection"]),
+            "x",
         )
         facts = results.facts["embedra"]
         outcome.add(
