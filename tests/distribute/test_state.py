@@ -27,8 +27,12 @@ def test_one_process_reads_what_two_ranks_wrote(written_by_two):
         tables = state_of_tables.empty(None)
         read(tables, written_by_two)
         state_of_tables.check(tables, None)
-    size = state_of_tables.size_in_graph(written_by_two, None)
-    assert size == len(state_of_tables.GRAPH_KEYS)
+    for size_in in (
+        state_of_tables.size_in_graph,
+        state_of_tables.size_in_files,
+    ):
+        size = size_in(written_by_two, None)
+        assert size == len(state_of_tables.GRAPH_KEYS)
 
 
 def test_two_ranks_read_what_two_and_one_wrote(written_by_two, tmp_path):

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.distribute import Communicator, owned, together
+
 from . import _file_names, _files
+from ._state import VariableState
 
 
 # As in TFRA. What is in memory at a time is bounded further.
@@ -19,10 +22,12 @@ class FileMethods:
     Attributes:
         partition_fn: Given ids and a number of shards, gives the shard of each.
         kv_creator: Kind of table; its `saver` has settings of files.
+        state: Its tables, as they are saved.
     """
 
     partition_fn: Callable[..., Any]
     kv_creator: Any
+    state: VariableState
 
     def save_to_file_system(
         self,
@@ -46,7 +51,9 @@ class FileMethods:
             dirpath: Folder to write to. This and the next two, and
                 `buffer_size`, are by default those of the `de.FileSystemSaver`
                 of the variable's kv creator, if there is one.
-            proc_size: Number of processes that save their variable.
+            proc_size: Number of processes that save their variable. By default
+                this and the next are those of the job whose ranks hold the
+                variable together, all of which then save.
             proc_rank: Number of this one.
             file_name_list: Beginning of the file names for each device.
             dirpath_env: Environment variable that, if set, overrules `dirpath`.
@@ -69,7 +76,11 @@ class FileMethods:
             [[1.0, 2.0]]
         """
         asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
-        with tf.name_scope(name or "save_to_file_system"):
+        ranks = asked.ranks if tf.executing_eagerly() else None
+        with (
+            together(ranks, f"saving the files of {self!r}"),
+            tf.name_scope(name or "save_to_file_system"),
+        ):
             return _files.save(
                 self,
                 _file_names.folder_of(asked.folder, dirpath_env),
@@ -92,7 +103,9 @@ class FileMethods:
         """Replaces all ids by those in files, or on failure none.
 
         Files that TFRA wrote have no slots and counters: these start anew, and
-        a warning says so.
+        a warning says so. Ranks of a job that hold the variable together read
+        the files of all processes, whatever their number was, and each keeps
+        the ids that it owns.
 
         Args:
             dirpath: Folder to read.
@@ -114,13 +127,18 @@ class FileMethods:
         """
         asked = self._settings(dirpath, proc_size, proc_rank, buffer_size)
         folder = _file_names.folder_of(asked.folder, dirpath_env)
-        if load_entire_dir:
+        if load_entire_dir or asked.ranks is not None:
             prefixes = _file_names.prefixes_in(folder, self, file_name_list)
         else:
             names = file_name_list or self._file_names(asked)
             prefixes = [folder / file_name for file_name in names]
         with tf.name_scope(name or "load_from_file_system"):
-            return _files.load(self, prefixes, buffer_size=asked.buffer_size)
+            return _files.load(
+                self,
+                prefixes,
+                buffer_size=asked.buffer_size,
+                keep=self._owned_by(asked),
+            )
 
     def load_from_file_system_with_restore_function(
         self,
@@ -157,12 +175,19 @@ class FileMethods:
             ranks = tf.cast(self.partition_fn(keys, asked.size), tf.int32)
             return tf.equal(ranks, asked.rank)
 
+        keep = self._owned_by(asked)
+        if keep is None and asked.size > 1:
+            keep = is_ours
         return _files.load(
-            self,
-            prefixes,
-            buffer_size=asked.buffer_size,
-            keep=is_ours if asked.size > 1 else None,
+            self, prefixes, buffer_size=asked.buffer_size, keep=keep
         )
+
+    def _owned_by(
+        self, asked: "_Settings"
+    ) -> Callable[[tf.Tensor], tf.Tensor] | None:
+        """Returns what tells keys that this rank owns, if there are ranks."""
+        ranks = asked.ranks
+        return None if ranks is None else lambda keys: owned(keys, ranks)
 
     def _file_names(self, asked: "_Settings") -> list[str]:
         return _file_names.file_names(self, asked.size, asked.rank)
@@ -190,7 +215,12 @@ class FileMethods:
                 f"Received: {proc_rank} and {proc_size}."
             )
             raise ValueError(msg)
-        return _Settings(dirpath, proc_size, proc_rank, buffer_size)
+        ranks = None
+        if (proc_size, proc_rank) == (1, 0):
+            ranks = self.state.group.communicator
+        if ranks is not None:
+            proc_size, proc_rank = ranks.size, ranks.rank
+        return _Settings(dirpath, proc_size, proc_rank, buffer_size, ranks)
 
 
 class _Settings(NamedTuple):
@@ -198,3 +228,5 @@ class _Settings(NamedTuple):
     size: int
     rank: int
     buffer_size: int
+    # Those that hold the variable together, if they are whom it is about.
+    ranks: Communicator | None

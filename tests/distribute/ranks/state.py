@@ -31,7 +31,7 @@ def write(folder):
     check_folder(tables, folder / "kept")
     # Others wrote nothing there, and rank 0 is done.
     names = {path.name.split(".")[0] for path in folder.iterdir()}
-    assert names == {"model", "stores", "graph", "kept"}, names
+    assert names == {"model", "stores", "graph", "files", "kept"}, names
 
 
 def check_folder(tables, directory):
@@ -83,9 +83,10 @@ def read(*folders):
         tables = shared.empty(comm)
         shared.read_stores(tables, folder)
         shared.check(tables, comm)
-        size = shared.size_in_graph(folder, comm)
-        total = int(comm.all_reduce(size))
-        assert size < total == len(shared.GRAPH_KEYS), (size, total)
+        for size_in in (shared.size_in_graph, shared.size_in_files):
+            size = size_in(folder, comm)
+            total = int(comm.all_reduce(size))
+            assert size < total == len(shared.GRAPH_KEYS), (size, total)
 
 
 if __name__ == "__main__":

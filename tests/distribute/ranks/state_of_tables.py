@@ -116,6 +116,28 @@ def write_graph(folder):
                 write_meta_graph=False,
                 latest_filename="graph.latest",
             )
+    _filled_variable().save_to_file_system(str(folder / "files"))
+
+
+def _filled_variable():
+    variable = de.Variable(dim=2, name="files", initializer=0.5)
+    rows = [[key, -key] for key in GRAPH_KEYS]
+    variable.upsert(GRAPH_KEYS, tf.constant(rows, tf.float32))
+    return variable
+
+
+def size_in_files(folder, comm):
+    """Loads a variable from its files; returns its size."""
+    variable = de.Variable(dim=2, name="files", initializer=0.5)
+    # One process asks for the files of all ranks.
+    variable.load_from_file_system(
+        str(folder / "files"), load_entire_dir=comm is None
+    )
+    keys = own(np.array(GRAPH_KEYS), comm)
+    np.testing.assert_array_equal(
+        variable.tables[0].lookup(keys), np.stack([keys, -keys], 1)
+    )
+    return int(variable.tables[0].size())
 
 
 def size_in_graph(folder, comm):
