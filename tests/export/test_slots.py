@@ -68,7 +68,7 @@ def check_against_dict(keys, asked):
     ]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sets(KEYS, max_size=60), st.lists(KEYS, min_size=1, max_size=60))
 def test_lookups_answer_as_a_dict(keys, asked):
     check_against_dict(sorted(keys), asked)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import keras
@@ -280,30 +281,40 @@ def start(folder, *arguments):
     )
 
 
-@pytest.mark.multiprocess
-@pytest.mark.parametrize("number_", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_step_saves_and_says_so(number_, tmp_path):
-    process = start(tmp_path, 1000)
+def stopped(number_, folder):
+    """Sends a signal to a training within its first epoch; what it says."""
+    process = start(folder, 1000)
     for line in process.stdout:
         if line == "step 3\n":
             process.send_signal(number_)
             break
     output, errors = process.communicate(timeout=120)
     assert process.returncode == 128 + number_
-    assert "The training stopped after" in errors
-    assert "Traceback" not in errors
-    assert output.count("step") <= 2
-    (name,) = {path.name for path in tmp_path.glob("*.index")}
-    value = tf.train.load_variable(
-        str(tmp_path / name.removesuffix(".index")),
-        "step/.ATTRIBUTES/VARIABLE_VALUE",
-    )
-    assert value > 0
-    model = compiled()
-    history = model.fit(
-        data(), epochs=1, verbose=0, checkpoint_dir=tmp_path
-    ).history
-    assert len(history["loss"]) == 1
+    return output, errors
+
+
+@pytest.mark.multiprocess
+def test_a_signal_ends_the_step_saves_and_says_so(tmp_path):
     straight = compiled()
     straight.fit(data(), epochs=1, verbose=0)
-    click_training.assert_same_state(model, straight)
+    signals = [signal.SIGINT, signal.SIGTERM]
+    folders = [tmp_path / signal_.name for signal_ in signals]
+    # At the same time, as each takes a while to start.
+    with ThreadPoolExecutor() as threads:
+        said = list(threads.map(stopped, signals, folders))
+    for folder, (output, errors) in zip(folders, said, strict=True):
+        assert "The training stopped after" in errors
+        assert "Traceback" not in errors
+        assert output.count("step") <= 2
+        (name,) = {path.name for path in folder.glob("*.index")}
+        value = tf.train.load_variable(
+            str(folder / name.removesuffix(".index")),
+            "step/.ATTRIBUTES/VARIABLE_VALUE",
+        )
+        assert value > 0
+        model = compiled()
+        history = model.fit(
+            data(), epochs=1, verbose=0, checkpoint_dir=folder
+        ).history
+        assert len(history["loss"]) == 1
+        click_training.assert_same_state(model, straight)
