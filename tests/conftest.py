@@ -17,6 +17,12 @@ def pytest_addoption(parser):
         default=5,
         help="how often to kill a training in tests that do so (default: 5)",
     )
+    parser.addoption(
+        "--megabytes",
+        type=int,
+        default=38,
+        help="of files to read where memory is measured (default: 38)",
+    )
 
 
 @pytest.fixture(autouse=True)

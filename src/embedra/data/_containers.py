@@ -7,7 +7,7 @@ whole text file, or a run of rows of a table in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.fs
@@ -64,14 +64,14 @@ class Container(ABC):
             OSError: If they cannot be read.
         """
 
-    def row_bytes(self, units: Sequence[int], names: Sequence[str]) -> float:
+    def row_bytes(self, unit: int, names: Sequence[str]) -> float:
         """About how many bytes some columns of a row take in memory.
 
         Args:
-            units: Where the row is; the most of these.
+            unit: Where the row is.
             names: The columns.
         """
-        del units
+        del unit
         return 8.0 * max(len(names), 1)
 
     def unit_label(self, unit: int) -> str:
@@ -113,22 +113,19 @@ class ParquetContainer(Container):
                 chunk_rows, row_groups=list(units), columns=list(names)
             )
 
-    def row_bytes(self, units: Sequence[int], names: Sequence[str]) -> float:
-        """By the sizes that the file states for its row groups."""
-        wanted = set(names)
-        stated = (self._stated_bytes(unit, wanted) for unit in units)
-        # Dictionaries and run lengths are undone in memory.
-        return max(super().row_bytes(units, names), *stated)
-
-    def _stated_bytes(self, unit: int, names: Collection[str]) -> float:
+    def row_bytes(self, unit: int, names: Sequence[str]) -> float:
+        """By the sizes that the file states for its row group."""
         group = self._metadata.row_group(unit)
         columns = [group.column(i) for i in range(group.num_columns)]
+        wanted = set(names)
         total = sum(
             column.total_uncompressed_size
             for column in columns
-            if column.path_in_schema.split(".")[0] in names
+            if column.path_in_schema.split(".")[0] in wanted
         )
-        return float(total / max(group.num_rows, 1))
+        # Dictionaries and run lengths are undone in memory.
+        stated = float(total / max(group.num_rows, 1))
+        return max(stated, super().row_bytes(unit, names))
 
 
 class ArrowContainer(Container):
@@ -186,9 +183,9 @@ class TableContainer(Container):
             part = table.slice(unit * _UNIT_ROWS, _UNIT_ROWS)
             yield from part.to_batches(max_chunksize=chunk_rows)
 
-    def row_bytes(self, units: Sequence[int], names: Sequence[str]) -> float:
+    def row_bytes(self, unit: int, names: Sequence[str]) -> float:
         """By what the columns take."""
-        del units
+        del unit
         size = self._table.select(list(names)).nbytes
         return float(size / max(self._table.num_rows, 1))
 

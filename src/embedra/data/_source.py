@@ -11,6 +11,7 @@ from typing import Literal
 import pyarrow as pa
 
 from ._channel import Channel, ClosedError
+from ._chunk_sizes import ChunkSizes
 from ._containers import FAULTS, Container
 from ._encode import Array, encode
 from ._errors import DataError
@@ -25,9 +26,8 @@ from ._threads import start_thread
 
 OnError = Literal["raise", "skip"]
 
-# Of decoded rows that are handed from thread to thread at once.
-_CHUNK_BYTES = 16 << 20
-_CHUNK_ROWS = 65_536
+# At once, where rows are read to find the damage only.
+_SMALL_ROWS = 4096
 # Chunks of a run that wait for those of the files before it.
 _WAITING = 1
 
@@ -80,8 +80,7 @@ class Source:
         self._containers = containers
         self._plan = plan
         self._partitions = partition_types(containers)
-        # Bytes in memory to those that files state; more where values repeat.
-        self._growth = 1.0
+        self._sizes = ChunkSizes(options.batch_size)
 
     @property
     def batch_count(self) -> int | None:
@@ -141,24 +140,6 @@ class Source:
         empty = pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
         return encode(empty, self.columns)
 
-    def _chunk_rows(
-        self, container: Container, run: Run, names: Sequence[str]
-    ) -> int:
-        size = container.row_bytes(run.units, names) * self._growth
-        rows = min(_CHUNK_ROWS, int(_CHUNK_BYTES / size) + 1)
-        batch = self.options.batch_size
-        # Whole batches, so that few need to be put together.
-        return rows if rows < batch else rows // batch * batch
-
-    def _learn_size(
-        self, chunk: pa.RecordBatch, container: Container, run: Run
-    ) -> None:
-        """Has later chunks be smaller where one is larger than expected."""
-        if chunk.nbytes > _CHUNK_BYTES:
-            stated = container.row_bytes(run.units, chunk.schema.names)
-            growth = chunk.nbytes / (chunk.num_rows * stated)
-            self._growth = max(self._growth, growth)
-
     def _chunks(
         self, epoch: int, drop: int
     ) -> Generator[pa.RecordBatch, None, None]:
@@ -208,9 +189,7 @@ class Source:
     ) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Undecoded rows of a run, with the number of each first one."""
         start = 0
-        chunk_rows = self._chunk_rows(container, run, names)
-        for batch in container.read(run.units, names, chunk_rows):
-            self._learn_size(batch, container, run)
+        for batch in self._decoded(container, run, names):
             end = start + batch.num_rows
             low = max(run.start, start)
             high = end if run.stop is None else min(run.stop, end)
@@ -223,6 +202,15 @@ class Source:
             start = end
             if run.stop is not None and start >= run.stop:
                 return
+
+    def _decoded(
+        self, container: Container, run: Run, names: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of the units of a run, in chunks of about the same size."""
+        for stretch in self._sizes.stretches(container, run.units, names):
+            for chunk in container.read(stretch.units, names, stretch.rows):
+                self._sizes.learn(stretch, chunk)
+                yield chunk
 
     def _fault(self, reason: str, rows: int) -> None:
         if self.options.on_error == "raise":
@@ -286,7 +274,7 @@ def _damage(
     for unit in run.units[run.units.index(first) :]:
         for name in names:
             try:
-                for _ in container.read([unit], [name], _CHUNK_ROWS):
+                for _ in container.read([unit], [name], _SMALL_ROWS):
                     pass
             except FAULTS:
                 return unit, f", column {name!r}"
