@@ -10,7 +10,8 @@ GONE = {
     "HkvHashTable": "use embedra.table.Table",
     "RedisTable": "use embedra.table.Table, shared by `devices` on TensorFlow "
     "servers",
-    "DistributedVariableWrapper": "there is no tf.distribute yet",
+    "DistributedVariableWrapper": "under a strategy of one replica "
+    "tables need none, and others are refused: see docs/distributed.md",
     "DEResourceVariable": "lookups keep no variables of ids",
     "GraphKeys": "it was deprecated",
     "patch_on_tf": "TensorFlow stays as it is",
