@@ -20,6 +20,7 @@ from suite import (
     checkpoint_case,
     core_case,
     export_case,
+    feeding_case,
     growth_case,
     machine,
     memory_case,
@@ -45,6 +46,7 @@ CASES: dict[str, Callable[[Context], Outcome]] = {
     "names": names_case.run,
     "export": export_case.run,
     "parquet": parquet_case.run,
+    "feeding": feeding_case.run,
 }
 
 

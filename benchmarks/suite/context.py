@@ -87,6 +87,8 @@ class Context:
             module = "drivers.embedra_names"
         if case.startswith("parquet-"):
             module = "drivers.parquet_reading"
+        if case == "feeding":
+            module = "drivers.parquet_training"
         options = {"threads": self.threads, **options}
         flags = [f"--{name}={value}" for name, value in options.items()]
         variables = [f"OMP_NUM_THREADS={self.threads}"]

@@ -1,0 +1,43 @@
+"""Training on the 26-table model fed from Parquet, against from memory."""
+
+from __future__ import annotations
+
+from suite.context import Context
+from suite.figures import Outcome, Spread, at_least, ratio
+
+
+__all__ = ["run"]
+
+BATCH = 4096
+
+
+def run(context: Context) -> Outcome:
+    """Measures both in turns, in one process."""
+    outcome = Outcome("feeding", "Training fed from Parquet, 26 tables")
+    batches = context.pick(64, 3)
+    contestant = context.contestant(
+        "embedra",
+        "feeding",
+        {"memory": 1, "parquet": 1},
+        keys=context.pick(1_000_000, 5_000),
+        features=context.pick(26, 3),
+        batches=batches,
+    )
+    results = context.compete(
+        outcome, "feeding", [contestant], context.pick(9, 2)
+    )
+    if not results.has("embedra"):
+        return outcome
+    times = {
+        name: results.medians("embedra", name) for name in ("memory", "parquet")
+    }
+    for name, seconds in times.items():
+        speeds = [batches * BATCH / one / 1e3 for one in seconds]
+        outcome.add(f"from {name}", Spread.of(speeds), "k rows/s")
+    outcome.add(
+        "speed from Parquet, to from memory",
+        ratio(times["memory"], times["parquet"]),
+        "x",
+        at_least(0.95),
+    )
+    return outcome
