@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from embedra import table as table_lib
 from embedra.layers import Embedding
 
 from ._converted_layer import Rows, converted
@@ -201,7 +202,11 @@ def _copy_state(old: Any, new: Any) -> None:
     inside = zip(old._flatten_layers(), new._flatten_layers(), strict=True)
     default = keras.layers.Layer.save_own_variables
     for one, other in inside:
-        if type(one).save_own_variables is not default:
+        tables = getattr(one, "table_group", None)
+        if tables is not None and tables.communicator is not None:
+            # What they save would go to rank 0.
+            table_lib.copy_state(tables, other.table_group)
+        elif type(one).save_own_variables is not default:
             store: dict[str, Any] = {}
             one.save_own_variables(store)
             other.load_own_variables(store)

@@ -39,7 +39,10 @@ from ._registration import (
     register_saver as register_saver,
     restore_of as restore_of,
 )
-from ._restore import replace_state as replace_state
+from ._restore import (
+    copy_state as copy_state,
+    replace_state as replace_state,
+)
 from ._sampling import sample_records as sample_records
 from ._stand_in import (
     StandIn as StandIn,

@@ -11,7 +11,7 @@ from embedra import _ops
 
 from ._group import TableGroup
 from ._records import Records
-from ._state import TableHeader, header_of
+from ._state import TableHeader, group_header, group_pending, header_of
 from ._table import Table
 
 
@@ -103,6 +103,22 @@ def replace_state(
             dropped,
             group.first.bound.eviction,
         )
+
+
+def copy_state(source: TableGroup, target: TableGroup) -> None:
+    """Replaces all that tables hold by what others hold in this process.
+
+    Args:
+        source: Where the state is.
+        target: Tables that it fits, held by the same ranks.
+    """
+
+    def read_chunks() -> Iterator[Records]:
+        return (c for table in source.tables for c in table.export_chunks())
+
+    replace_state(
+        target, group_header(source), read_chunks, group_pending(source)
+    )
 
 
 def _evictions(group: TableGroup) -> int:
