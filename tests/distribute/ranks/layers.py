@@ -130,6 +130,18 @@ def check_python_initializer():
     assert same_on_all(layer.size()) == 12 * SIZE
 
 
+def check_whole_tables_beside_split_ones():
+    with embedra.scope(sharding=False):
+        whole = Embedding(2, name="whole", embeddings_initializer="ones")
+    split = Embedding(2, name="split", embeddings_initializer="ones")
+    collection = EmbeddingCollection({"a": split, "b": whole, "c": split})
+    ids = tf.range(4) + RANK
+    rows = collection({"a": ids, "b": ids, "c": ids + 1}, training=True)
+    assert all(np.all(each == 1) for each in rows.values())
+    assert int(whole.size()) == 4
+    assert same_on_all(split.size()) == 4 + SIZE
+
+
 def check_plain_optimizer_is_refused():
     layer = Embedding(2, name="plain")
     optimizer = keras.optimizers.SGD()
@@ -238,11 +250,13 @@ assert BATCH % SIZE == 0
 check_first_rows()
 check_insertion()
 check_python_initializer()
+check_whole_tables_beside_split_ones()
 check_plain_optimizer_is_refused()
 check_wire()
-for make_optimizer in OPTIMIZERS:
-    check_training(make_optimizer, compiled=True)
+check_training(OPTIMIZERS[0])
+check_training(OPTIMIZERS[1])
 check_training(OPTIMIZERS[1], uneven=True, num_groups=2, compiled=True)
+check_training(OPTIMIZERS[2], compiled=True)
 check_training(OPTIMIZERS[0], 5e-3, wire_dtype="bfloat16")
 check_training(OPTIMIZERS[0], one_by_one=True)
 print("passed", flush=True)
