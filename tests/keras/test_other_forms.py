@@ -82,14 +82,25 @@ def test_a_name_that_several_have_is_not_guessed(tmp_path):
             return self.left(inputs) + self.right(inputs)
 
     saved = Twins()
-    saved(tf.ones((1, 2)))
-    path = tf.train.Checkpoint(model=saved).write(str(tmp_path / "twins"))
+    saved.compile("sgd", "mse")
+    saved.fit(np.ones((1, 2)), np.ones(1), verbose=0, checkpoint_dir=tmp_path)
     inputs = keras.Input((2,))
     model = hb.keras.Model(inputs, keras.layers.Dense(1, name="same")(inputs))
-    report = model.load_weights(path)
+    report = model.load_weights(tmp_path)
     assert report.variables == []
     assert set(report.skipped) == {"same/kernel", "same/bias"}
     assert "several are called so" in report.skipped["same/kernel"]
+
+
+def test_stock_checkpoints_of_our_models_are_those_of_keras(tmp_path):
+    ids = keras.Input((2,))
+    layers = [keras.layers.Dense(1, name="one")]
+    plain = keras.Model(ids, layers[0](ids))
+    ours = hb.keras.Model(ids, layers[0](ids))
+    for one, other in ((plain, ours), (ours, plain)):
+        path = tf.train.Checkpoint(one).write(str(tmp_path / "own"))
+        status = tf.train.Checkpoint(other).read(path)
+        status.assert_existing_objects_matched().assert_consumed()
 
 
 def test_a_training_goes_on_in_the_form_that_it_was_begun_in(tmp_path):

@@ -107,8 +107,9 @@ class SavedObjects:
             The names of those of which the checkpoint tells, by number.
         """
         found = {one: self.full_name(one) for one in self.leaves(node, without)}
-        written = self.children(node).get(VARIABLE_NAMES)
-        if written is not None:
+        root = self.children(0)
+        written = root.get(VARIABLE_NAMES)
+        if written is not None and root.get("model") == node:
             (attribute,) = self._nodes[written].attributes
             text = self.reader.get_tensor(attribute.checkpoint_key)
             for path, name in json.loads(text):
@@ -138,9 +139,7 @@ class SavedObjects:
             if self.tensor_key(found) or self.saver(found):
                 yield found
             for name, child in self.children(found).items():
-                left_out = name == VARIABLE_NAMES or (
-                    found == node and name in without
-                )
+                left_out = found == node and name in without
                 if child not in seen and not left_out:
                     seen.add(child)
                     stack.append(child)

@@ -13,7 +13,8 @@ import keras
 import tensorflow as tf
 
 
-# What checkpoints of a model call the names of its variables.
+# What checkpoints call the names of the variables of their `model`, beside it:
+# in it, others than its class would miss them, or have no place for them.
 VARIABLE_NAMES = "variable_names"
 
 

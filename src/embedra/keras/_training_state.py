@@ -7,9 +7,11 @@ import keras
 import tensorflow as tf
 
 from embedra.checkpoint import (
+    VARIABLE_NAMES,
     CheckpointFolder,
     MismatchError,
     SavedObjects,
+    VariableNames,
     load,
 )
 from embedra.distribute import job_communicator, together
@@ -71,7 +73,9 @@ class TrainingState:
         self._best_name = tf.Variable(monitored, dtype=tf.string)
         self._communicator = job_communicator()
         self._of_ranks = RankValues(model, self._communicator)
-        more = {_OF_RANKS: self._of_ranks.saved} if self._communicator else {}
+        more: dict[str, Any] = {VARIABLE_NAMES: VariableNames(model)}
+        if self._communicator:
+            more[_OF_RANKS] = self._of_ranks.saved
         self._checkpoint = tf.train.Checkpoint(
             **more,
             model=model,

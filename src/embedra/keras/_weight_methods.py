@@ -8,9 +8,7 @@ import tensorflow as tf
 
 from embedra._checks import check_flag, checked_path
 from embedra.checkpoint import (
-    VARIABLE_NAMES,
     LoadReport,
-    VariableNames,
     find_together,
 )
 
@@ -145,8 +143,7 @@ class WeightMethods(_Model):
     ) -> dict[str, Any]:
         """Adds layers that TensorFlow does not find, in lists and dicts.
 
-        Without this, Keras 3 models lack them in checkpoints, silently. And
-        adds what variables are called, for models whose attributes differ.
+        Without this, Keras 3 models lack them in checkpoints, silently.
         """
         children: dict[str, Any] = super()._trackable_children(
             save_type, **kwargs
@@ -161,10 +158,7 @@ class WeightMethods(_Model):
         finally:
             del self.__dict__["_finding_layers"]
         self.__dict__["_untracked_layers"] = holder
-        if holder is not None:
-            children = children | {_LISTED: holder}
-        names = self.__dict__.setdefault("_names", VariableNames(self))
-        return children | {VARIABLE_NAMES: names}
+        return children if holder is None else children | {_LISTED: holder}
 
     def _load_from(self, directory: Any, path: Any) -> None:
         if directory is not None and path is not None:
