@@ -18,6 +18,7 @@ from rich.console import Console
 
 from suite import (
     checkpoint_case,
+    communication_case,
     core_case,
     export_case,
     feeding_case,
@@ -47,6 +48,7 @@ CASES: dict[str, Callable[[Context], Outcome]] = {
     "export": export_case.run,
     "parquet": parquet_case.run,
     "feeding": feeding_case.run,
+    "communication": communication_case.run,
 }
 
 

@@ -8,8 +8,8 @@ JSON objects, one a line:
 * suite: `{"measure": NAME, "repetitions": N}`;
 * driver: `{"event": "turn", "seconds": [...], "values": [...]}`.
 
-The suite closes the driver's input to end it. Whatever else a library prints
-goes to stderr, so that it cannot garble the messages.
+The suite sends `null`, and closes the driver's input, to end it. Whatever else
+a library prints goes to stderr, so that it cannot garble the messages.
 """
 
 from __future__ import annotations
@@ -91,10 +91,12 @@ class Driver:
         self._measures[name] = _Measure(run, prepare, warm)
 
     def serve(self) -> None:
-        """Says "ready" and answers requests until the input ends."""
+        """Says "ready" and answers requests until the suite ends it."""
         self._send({"event": "ready", "facts": self._facts})
         for line in sys.stdin:
             request = json.loads(line)
+            if request is None:
+                break
             measure = self._measures[request["measure"]]
             if measure.warm:
                 measure()

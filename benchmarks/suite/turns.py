@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -129,7 +129,10 @@ class Process:
         traceback: TracebackType | None,
     ) -> None:
         if self._process.stdin:
-            self._process.stdin.close()
+            # mpirun does not tell its ranks that the input has ended.
+            with suppress(BrokenPipeError):
+                self._process.stdin.write("null\n")
+                self._process.stdin.close()
         if error:
             self._process.kill()
         self._process.wait()

@@ -18,6 +18,10 @@ def check_strategy(made: str) -> None:
     Raises:
         NotImplementedError: Under a strategy of several replicas, or of
             parameter servers.
+
+    Example:
+        >>> with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+        ...     check_strategy("Table 'user'")
     """
     strategy = tf.distribute.get_strategy()
     has_servers = isinstance(strategy, _WITH_SERVERS)
