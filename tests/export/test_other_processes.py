@@ -53,6 +53,13 @@ def layer_of(name, keys=KNOWN, **options):
     return layer
 
 
+def signature_of(folder):
+    """The default signature, as the graph file describes it."""
+    model = saved_model_pb2.SavedModel()
+    model.ParseFromString(Path(folder, "saved_model.pb").read_bytes())
+    return model.meta_graphs[0].signature_def["serving_default"]
+
+
 def test_s01_servers_need_no_embedra(site, tmp_path):
     ids = keras.Input((), dtype="int64", name="id")
     word = keras.Input((), dtype="string", name="word")
@@ -97,6 +104,12 @@ def test_s01_servers_need_no_embedra(site, tmp_path):
     for quantize, folder in folders.items():
         export(model, folder, quantize=quantize)
         np.savez(f"{folder}.npz", **request)
+    described = signature_of(folders[None]).inputs
+    assert set(described) == set(request)
+    for name in ("id", "word"):
+        [batch] = described[name].tensor_shape.dim
+        assert batch.size == -1
+    assert described["id"].dtype == tf.int64.as_datatype_enum
     run(site, "plain_tensorflow.py", *folders.values())
     for quantize, folder in folders.items():
         with np.load(f"{folder}.answer.npz") as answer:
@@ -109,9 +122,7 @@ def test_c_api(site, tmp_path):
     layer = layer_of("table", embeddings_initializer="random_normal")
     spec = tf.TensorSpec([None], tf.int64, "ids")
     path = export(layer, tmp_path / "model", signature=spec).path
-    model = saved_model_pb2.SavedModel()
-    model.ParseFromString(Path(path, "saved_model.pb").read_bytes())
-    signature = model.meta_graphs[0].signature_def["serving_default"]
+    signature = signature_of(path)
     np.save(tmp_path / "ids.npy", ASKED)
     run(
         site,
