@@ -58,8 +58,6 @@ class RankSteps:
         finally:
             self.reads_all = before
             if training:
-                # What follows are steps of the user's own.
-                self._factor.assign(1.0)
                 self.stop = RankStopRequest(self.communicator)
 
     def training(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -80,6 +78,8 @@ class RankSteps:
             share = rows / total
             self._factor.assign(share * self.communicator.size)
             logs = self._keeping_states(lambda: traced(batch, structure), rows)
+            # Steps of the user's own are not weighed.
+            self._factor.assign(1.0)
             if self._states:
                 average_states(self._states, self.communicator, share)
             return logs
