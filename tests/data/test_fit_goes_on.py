@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from embedra.data import ParquetDataset, set_epoch
 from embedra.keras._continued_data import continued
@@ -56,9 +57,24 @@ def test_each_epoch_has_its_order_when_training_goes_on(path):
 
 
 def test_dataset_without_readers_has_no_epoch():
-    import tensorflow as tf
-
     assert not set_epoch(tf.data.Dataset.range(3).map(lambda x: x), 2)
+
+
+def test_p07_fit_on_int64_ids(write):
+    from embedra.keras import Model
+    from embedra.layers import Embedding
+
+    ids = np.arange(100) * 2**50
+    path = write(group=16, id=ids, y=np.ones(100, np.float32))
+    data = ParquetDataset(path, 8).map(lambda row: (row["id"], row["y"]))
+    assert data.element_spec[0] == tf.TensorSpec([None], tf.int64)
+    inputs = keras.Input([], name="id", dtype="int64")
+    rows = Embedding(1, name="rows")
+    model = Model(inputs, rows(inputs))
+    model.compile("sgd", "mse")
+    history = model.fit(data, epochs=2, verbose=0)
+    assert history.epoch == [0, 1]
+    assert int(rows.table.size()) == 100
 
 
 def test_broken_training_ends_as_the_unbroken_one(path, tmp_path):
