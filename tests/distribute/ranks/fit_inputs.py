@@ -2,10 +2,13 @@
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
+import tf_keras
 
 import embedra as hb
 from embedra.distribute import job_communicator
+from embedra.optimizers import UnsupportedOptimizerError
 
 
 comm = job_communicator()
@@ -196,4 +199,26 @@ with model.gauc.over_ranks(comm):
     np.testing.assert_allclose(model.gauc.result(), metric.result(), atol=1e-6)
 assert float(model.gauc.result()) != float(metric.result())
 print("own steps", flush=True)
+
+# Optimizers of tf_keras and TensorFlow 1 add up gradients, in steps of one's
+# own; they do not clip by a norm of which each rank knows a part.
+for optimizer in (
+    tf_keras.optimizers.SGD(1.0),
+    tf_keras.optimizers.legacy.SGD(1.0),
+    tf.compat.v1.train.GradientDescentOptimizer(1.0),
+):
+    weight = tf.Variable(0.0)
+    pairs = [(tf.constant(RANK + 1.0), weight)]
+    hb.DynamicEmbeddingOptimizer(optimizer).apply_gradients(pairs)
+    assert float(weight) == -(SIZE + 1) / 2
+layer = hb.layers.Embedding(2, name="split")
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(layer(tf.constant([1, 2]), training=True))
+gradients = tape.gradient(loss, layer.trainable_variables)
+clipping = tf_keras.optimizers.SGD(1.0, clipnorm=1.0)
+with pytest.raises(UnsupportedOptimizerError, match="'split' is split over"):
+    hb.DynamicEmbeddingOptimizer(clipping).apply_gradients(
+        zip(gradients, layer.trainable_variables, strict=True)
+    )
+print("other optimizers", flush=True)
 print("passed", flush=True)
