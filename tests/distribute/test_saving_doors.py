@@ -57,6 +57,7 @@ def state_in(folder):
     return state
 
 
+@pytest.mark.slow
 def test_d06_a_killed_rank_and_a_new_start_equal_an_unbroken_run(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     check_passed(run_ranks(2, "resuming.py", whole), 2)
