@@ -104,6 +104,20 @@ def test_tfrecord_examples_that_do_not_fit(records, field, reason):
     assert any(re.search(reason, found) for found in data.report.reasons)
 
 
+def test_records_that_are_no_examples(tmp_path):
+    path = tmp_path / "rows.tfrecord"
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in (b"\xff\xfe", tf.train.Example().SerializeToString()):
+            writer.write(record)
+    fields = [Field("x", "int64", default=3)]
+    message = "rows.tfrecord.*record 1: is no tf.train.Example"
+    with pytest.raises(tf.errors.OpError, match=message):
+        rows(read_tfrecord(path, 2, fields))
+    data = read_tfrecord(path, 2, fields, on_error="skip")
+    assert rows(data) == [3]
+    assert data.report.skipped_rows == 1
+
+
 def test_tfrecord_that_is_damaged(records):
     records.write_bytes(records.read_bytes()[:-20])
     fields = [Field("x", "int64")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
 from threading import Condition
 from typing import Generic, TypeVar
 
@@ -73,3 +74,27 @@ class Channel(Generic[T]):
             self._closed = True
             self._waiting.clear()
             self._changed.notify_all()
+
+
+def run_into(channel: Channel[T], task: Callable[[], Iterator[T]]) -> None:
+    """Puts what an iterator yields into a channel, its error too.
+
+    Args:
+        channel: The channel.
+        task: Begins the iterator.
+    """
+    try:
+        # In a frame of its own, so that nothing is held when the end is said:
+        # the taker may begin something else then.
+        _put_all(channel, task)
+    except ClosedError:
+        return
+    except Exception as error:  # noqa: BLE001 - raised where it is taken.
+        channel.end(error)
+    else:
+        channel.end()
+
+
+def _put_all(channel: Channel[T], task: Callable[[], Iterator[T]]) -> None:
+    for value in task():
+        channel.put(value)

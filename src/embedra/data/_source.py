@@ -10,7 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from ._channel import Channel, ClosedError
+from ._channel import Channel, ClosedError, run_into
 from ._chunk_sizes import ChunkSizes
 from ._containers import FAULTS, Container
 from ._encode import Array, encode
@@ -246,22 +246,6 @@ def read_ahead(
     finally:
         for channel in running:
             channel.close()
-
-
-def run_into(
-    channel: Channel[pa.RecordBatch],
-    task: Callable[[], Iterator[pa.RecordBatch]],
-) -> None:
-    """Puts what an iterator yields into a channel, its error too."""
-    try:
-        for value in task():
-            channel.put(value)
-    except ClosedError:
-        return
-    except Exception as error:  # noqa: BLE001 - raised where it is taken.
-        channel.end(error)
-    else:
-        channel.end()
 
 
 def _damage(

@@ -9,9 +9,9 @@ from contextlib import closing
 from threading import RLock
 from typing import NamedTuple
 
-from ._channel import Channel, ClosedError
+from ._channel import Channel, ClosedError, run_into
 from ._encode import Array
-from ._source import Source, run_into
+from ._source import Source
 from ._threads import close_at_exit, start_thread
 
 

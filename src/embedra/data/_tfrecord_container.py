@@ -25,6 +25,9 @@ _PLAIN = {
     tf.string: pa.binary(),
 }
 
+# What is no example is part of TensorFlow's message, and may be no text.
+_UNFIT = (tf.errors.InvalidArgumentError, UnicodeDecodeError)
+
 
 class TFRecordContainer(Container):
     """A TFRecord file of examples.
@@ -126,7 +129,7 @@ class TFRecordContainer(Container):
         """Columns of a run of examples, those that do not fit left out."""
         try:
             parsed = parse(records)
-        except tf.errors.InvalidArgumentError:
+        except _UNFIT:
             fitting = [
                 self._is_example(parse, record, start + place)
                 for place, record in enumerate(records, 1)
@@ -139,6 +142,9 @@ class TFRecordContainer(Container):
             parse(np.array([record], object))
         except tf.errors.InvalidArgumentError as error:
             self._fault(place, _reason(error))
+            return False
+        except UnicodeDecodeError:
+            self._fault(place, "is no tf.train.Example")
             return False
         return True
 
@@ -199,6 +205,7 @@ class _Parse:
 
         Raises:
             tf.errors.InvalidArgumentError: If one of them does not fit.
+            UnicodeDecodeError: The same, where its bytes are in the message.
         """
         found: Mapping[str, Any] = self.session.run(
             self._parsed, {self._given: records}
