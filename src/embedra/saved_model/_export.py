@@ -133,6 +133,7 @@ def export(
 
     Example:
         >>> import keras, tempfile
+        >>> import tensorflow as tf
         >>> from embedra.layers import Embedding
         >>> ids = keras.Input((), dtype="int64", name="user")
         >>> rows = Embedding(4, name="users")(ids)
