@@ -88,13 +88,6 @@ def test_the_cluster_is_that_of_tf_config(monkeypatch, tmp_path):
         small.make(tmp_path).train(small.input_fn(1))
 
 
-def test_ranks_of_a_launcher_do_not_train_apart(monkeypatch, tmp_path):
-    monkeypatch.setenv("EMBEDRA_RANK", "1")
-    monkeypatch.setenv("EMBEDRA_WORLD_SIZE", "2")
-    with pytest.raises(NotImplementedError, match="2 processes are to train"):
-        small.make(tmp_path).train(small.input_fn(1))
-
-
 def test_without_a_cluster_there_is_one_chief():
     config = lib.RunConfig()
     assert (config.task_type, config.task_id) == ("worker", 0)

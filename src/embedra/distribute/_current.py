@@ -111,14 +111,14 @@ def table_communicator() -> Communicator | None:
     It is what layers and columns give their tables.
 
     Returns:
-        `job_communicator()`, or None within `embedra.scope(sharding=False)` or
-        `embedra.scope(mode="infer")`.
+        `job_communicator()`, or None within `embedra.scope(sharding=False)`,
+        and in scopes of mode "eval" and "infer".
 
     Example:
         >>> table_communicator() is None
         True
     """
     options = current_options()
-    if options.sharding is False or options.mode == "infer":
+    if options.sharding is False or options.mode in ("eval", "infer"):
         return None
     return job_communicator()

@@ -208,7 +208,9 @@ def _restore(
     )
     for chunk in table.chunks:
         with tf.control_dependencies([last]):
-            last = import_all(state.group, read(chunk))
+            records = read(chunk)
+            own_part = state.group.own(records.keys, records)
+            last = import_all(state.group, own_part)
     return last
 
 

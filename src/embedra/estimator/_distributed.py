@@ -9,6 +9,7 @@ from embedra.scopes import context
 
 from ._checkpoints import global_step_of
 from ._graphs import session_config
+from ._ranks import is_cluster_alone, job_ranks
 
 
 # Servers live as long as their process.
@@ -22,14 +23,18 @@ def check_cluster(config: Any) -> None:
         config: A `RunConfig`.
 
     Raises:
-        NotImplementedError: If several train without a parameter server.
+        NotImplementedError: If several train without a parameter server, and
+            are no ranks of a job of MPI.
     """
     count = max(config.num_worker_replicas, context.world_size)
-    if count > 1 and not config.num_ps_replicas:
+    if count == 1 or config.num_ps_replicas:
+        return
+    if is_cluster_alone():
         msg = (
             f"{count} processes are to train without a parameter server, and "
-            "would each train a model of their own. Start one process, or "
-            "add a job 'ps' to TF_CONFIG, and name its devices in tables: "
+            "would each train a model of their own. Start them as ranks, with "
+            "`embedra run -n 2 train.py`, or add a job 'ps' to TF_CONFIG, and "
+            "name its devices in tables: "
             "de.Variable(devices=['/job:ps/task:0'])."
         )
         raise NotImplementedError(msg)
@@ -42,6 +47,8 @@ def starts_server(config: Any) -> bool:
         config: A `RunConfig`.
     """
     jobs = config.cluster_spec.jobs
+    if job_ranks() is not None:
+        return False
     return bool(jobs) and config.task_type != "evaluator"
 
 

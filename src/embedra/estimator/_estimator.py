@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.distribute import gather_values
 from embedra.train import latest_whole, remove_leftovers
 
 from . import _evaluation, _prediction, _training
@@ -17,6 +18,7 @@ from ._folder_methods import FolderMethods
 from ._graphs import Plan
 from ._inputs import checked_input_fn
 from ._model_fn import ModelFunction
+from ._ranks import job_ranks
 from ._run_config import RunConfig, checked_config
 from ._run_notes import check_seed
 from ._spec import EstimatorSpec, checked_hooks, checked_listeners
@@ -94,7 +96,7 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
         self._warm_start = checked_warm_start(warm_start_from)
         model = ModelFunction(model_fn, self._params, config)
         if config.model_dir is None:
-            config = config.replace(model_dir=tempfile.mkdtemp())
+            config = config.replace(model_dir=_temporary_folder())
             model = ModelFunction(model_fn, self._params, config)
             v1.logging.warning(
                 "Model folder is temporary: %s", config.model_dir
@@ -273,3 +275,11 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
             checkpoint,
             single=yield_single_examples,
         )
+
+
+def _temporary_folder() -> str:
+    """Makes a folder, the same for all ranks of a job."""
+    ranks = job_ranks()
+    is_first = ranks is None or ranks.rank == 0
+    made = tempfile.mkdtemp() if is_first else None
+    return str(gather_values(ranks, made, label="temporary folder")[0])

@@ -5,10 +5,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.distribute import Communicator, gather_values
 from embedra.train import RESTORE_ERRORS, explained, write_summary
 
 from ._graphs import Built, Plan, build, session_config
 from ._modes import ModeKeys
+from ._rank_metrics import MetricsOverRanks
+from ._ranks import job_ranks
 
 
 v1: Any = tf.compat.v1
@@ -47,19 +50,22 @@ def evaluate(
         before = len(v1.local_variables())
         values, update = _metrics(built)
         built = _with_initialised(built, v1.local_variables()[before:])
-        final = v1.train.FinalOpsHook(values)
-        hooks = [*built.hooks, *hooks, *built.spec.evaluation_hooks, final]
+        final = [v1.train.FinalOpsHook(values)]
+        ranks = job_ranks()
+        if ranks is not None:
+            final = [MetricsOverRanks(ranks), *final]
+        hooks = [*built.hooks, *hooks, *built.spec.evaluation_hooks, *final]
         session = restored_session(plan, built, hooks, checkpoint)
         with session:
-            _loop(session, update, steps)
-    results = final.final_ops_values
+            _loop(session, update, steps, ranks)
+    results = final[-1].final_ops_values
     results = dict(sorted(results.items()))
     shown = ", ".join(f"{name} = {value}" for name, value in results.items())
     v1.logging.info("Evaluation of %s: %s", checkpoint, shown)
     step = int(results[GLOBAL_STEP])
-    write_summary(
-        folder, {k: v for k, v in results.items() if k != GLOBAL_STEP}, step
-    )
+    if ranks is None or ranks.rank == 0:
+        written = {k: v for k, v in results.items() if k != GLOBAL_STEP}
+        write_summary(folder, written, step)
     return results
 
 
@@ -96,7 +102,12 @@ def _with_initialised(built: Built, variables: list[Any]) -> Built:
     return built._replace(spec=built.spec._replace(scaffold=scaffold))
 
 
-def _loop(session: Any, update: tf.Operation, steps: int | None) -> None:
+def _loop(
+    session: Any,
+    update: tf.Operation,
+    steps: int | None,
+    ranks: Communicator | None,
+) -> None:
     done = 0
     while not session.should_stop() and (steps is None or done < steps):
         try:
@@ -104,7 +115,8 @@ def _loop(session: Any, update: tf.Operation, steps: int | None) -> None:
         except tf.errors.OutOfRangeError:
             break
         done += 1
-    if not done:
+    # Metrics are those of all ranks; some may have had no batch.
+    if not any(gather_values(ranks, done, label="batches evaluated")):
         msg = (
             "The input function gave no batch to evaluate: its data are at "
             "their end from the start."

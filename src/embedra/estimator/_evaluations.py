@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.distribute import gather_values, together
+from embedra.train import save_by_all
+
 from ._checkpoints import global_step_of
+from ._ranks import job_ranks
 
 
 class _Result(NamedTuple):
@@ -58,19 +62,17 @@ class Evaluations:
         """
         return self._max_steps is not None and step >= self._max_steps
 
-    def save(self, saver: Any, session: Any, step: int) -> None:
+    def save(self, session: Any, step: int) -> None:
         """Saves a checkpoint, unless there is one of the step.
 
         Args:
-            saver: The saver of the training graph.
-            session: The session.
+            session: The session of the training.
             step: Its step.
         """
         folder = self._estimator.model_dir
         latest = tf.train.latest_checkpoint(folder)
         if latest is None or global_step_of(latest) != step:
-            path = os.path.join(folder, "model.ckpt")
-            saver.save(session, path, step, write_meta_graph=False)
+            save_by_all(job_ranks(), session, folder, step)
 
     def run_due(self, step: int) -> None:
         """Evaluates the latest checkpoint by those specs whose turn it is.
@@ -83,7 +85,9 @@ class Evaluations:
         checkpoint = self._latest()
         for spec in self.specs:
             waited = time.monotonic() - self._last[spec.name]
-            if waited >= getattr(spec, "throttle_secs", 0):
+            due = waited >= getattr(spec, "throttle_secs", 0)
+            # By the clock of rank 0.
+            if gather_values(job_ranks(), due, label="time to evaluate")[0]:
                 self._run(spec, checkpoint, final=False)
 
     def run_all(self, *, final: bool = False) -> None:
@@ -148,7 +152,18 @@ class Evaluations:
         self._last[spec.name] = time.monotonic()
 
     def _export(self, spec: Any, result: _Result, *, final: bool) -> None:
-        """Calls the exporters that have not exported the checkpoint yet."""
+        """Calls the exporters that have not exported the checkpoint yet.
+
+        Of several ranks, rank 0 does.
+        """
+        ranks = job_ranks()
+        with together(ranks, f"exporting {result.checkpoint}"):
+            if ranks is None or ranks.rank == 0:
+                self._call_exporters(spec, result, final=final)
+
+    def _call_exporters(
+        self, spec: Any, result: _Result, *, final: bool
+    ) -> None:
         for i, exporter in enumerate(getattr(spec, "exporters", ()) or ()):
             if result.exports[i] is None:
                 folder = os.path.join(

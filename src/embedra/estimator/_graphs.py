@@ -39,12 +39,14 @@ class Built(NamedTuple):
         spec: What the model function returned.
         features: What the model sees.
         hooks: Hooks that its input needs.
+        read: What reads a batch ahead, in the training of a job; else None.
         global_step: Counts the steps.
     """
 
     spec: EstimatorSpec
     features: Any
     hooks: tuple[Any, ...]
+    read: Any
     global_step: Any
 
 
@@ -64,7 +66,7 @@ def build(plan: Plan, input_fn: Callable[..., Any], mode: str) -> Built:
         inputs = inputs_of(input_fn, mode, plan.params, plan.config)
         labels = None if mode == "infer" else inputs.labels
         spec = plan.model(inputs.features, labels, mode)
-    return Built(spec, inputs.features, inputs.hooks, global_step)
+    return Built(spec, inputs.features, inputs.hooks, inputs.read, global_step)
 
 
 @contextlib.contextmanager

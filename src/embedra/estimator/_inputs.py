@@ -6,6 +6,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from ._modes import ModeKeys
+from ._ranks import job_ranks
+from ._turns import staged
+
 
 _BY_NAME = ("mode", "params", "config")
 
@@ -17,11 +21,13 @@ class Inputs(NamedTuple):
         features: What the model sees.
         labels: What it is to learn, or None.
         hooks: Hooks that the session needs.
+        read: What reads a batch ahead, in the training of a job; else None.
     """
 
     features: Any
     labels: Any
     hooks: tuple[Any, ...]
+    read: tf.Operation | None
 
 
 def checked_input_fn(input_fn: Any, argument: str = "input_fn") -> Any:
@@ -62,10 +68,13 @@ def inputs_of(
     taken = {name: given[name] for name in _BY_NAME if name in names}
     result = input_fn(**taken)
     hooks: tuple[Any, ...] = ()
+    read = None
     if isinstance(result, tf.data.Dataset):
         iterator = _iterator(result)
         hooks = (_InitializerHook(iterator.initializer),)
         result = iterator.get_next()
+        if mode == ModeKeys.TRAIN and job_ranks() is not None:
+            result, read = staged(result)
     if isinstance(result, list | tuple):
         if len(result) != 2:
             msg = (
@@ -75,7 +84,7 @@ def inputs_of(
             )
             raise ValueError(msg)
         features, labels = result
-        return Inputs(features, labels, hooks)
+        return Inputs(features, labels, hooks, read)
     if result is None or isinstance(result, str | Iterator):
         msg = (
             "An input function must return a tf.data.Dataset, or tensors: "
@@ -83,7 +92,7 @@ def inputs_of(
             f"`get_next()` gives. Received: {result!r}."
         )
         raise ValueError(msg)
-    return Inputs(result, None, hooks)
+    return Inputs(result, None, hooks, read)
 
 
 def _iterator(dataset: Any) -> Any:

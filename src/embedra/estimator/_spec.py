@@ -183,10 +183,11 @@ def _initialize_with_session(variables: Sequence[Any]) -> None:
         variables: The variables.
     """
     local = tf.compat.v1.local_variables()
+    keys = tf.compat.v1.GraphKeys
     for variable in variables:
         if not any(variable is known for known in local):
-            key = tf.compat.v1.GraphKeys.LOCAL_VARIABLES
-            tf.compat.v1.add_to_collection(key, variable)
+            for key in (keys.LOCAL_VARIABLES, keys.METRIC_VARIABLES):
+                tf.compat.v1.add_to_collection(key, variable)
 
 
 def _checked_outputs(

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from ._distributed import evaluate_until_trained, serve, starts_server
 from ._evaluations import Evaluations
+from ._ranks import job_ranks
 from ._run_config import RunConfig
 
 
@@ -64,7 +65,8 @@ def train_and_evaluate(
         return evaluations.results()
     hooks: list[Any] = list(getattr(train_spec, "hooks", ()) or ())
     listeners = list(getattr(train_spec, "saving_listeners", ()) or ())
-    if config.is_chief:
+    takes_part = config.is_chief or job_ranks() is not None
+    if takes_part:
         if eval_every_n_iter is not None:
             hooks.append(
                 _EveryHook(evaluations, eval_every_n_iter, eval_at_start)
@@ -77,7 +79,7 @@ def train_and_evaluate(
         hooks=hooks,
         saving_listeners=listeners,
     )
-    if config.is_chief and (
+    if takes_part and (
         eval_every_n_iter is not None or evaluates_by_itself(config)
     ):
         evaluations.finish()
@@ -91,6 +93,8 @@ def evaluates_by_itself(config: Any) -> bool:
         config: A `RunConfig`.
     """
     jobs: Sequence[str] = config.cluster_spec.jobs
+    if job_ranks() is not None:
+        return True
     return not jobs or config.task_type == "master"
 
 
@@ -140,16 +144,10 @@ class _EveryHook(v1.train.SessionRunHook):
         self._evaluations = evaluations
         self._every = every
         self._left = 1 if at_start else every
-        self._saver: Any = None
         self._global_step: Any = None
 
     def begin(self) -> None:
         self._global_step = v1.train.get_global_step()
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        del coord
-        savers = session.graph.get_collection(v1.GraphKeys.SAVERS)
-        self._saver = savers[0]
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         del run_values
@@ -160,7 +158,7 @@ class _EveryHook(v1.train.SessionRunHook):
         session = run_context.session
         step = int(session.run(self._global_step))
         if not self._evaluations.is_last(step):
-            self._evaluations.save(self._saver, session, step)
+            self._evaluations.save(session, step)
             self._evaluations.run_all()
 
 

@@ -6,8 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.distribute import Communicator
 from embedra.train import (
     RESTORE_ERRORS,
+    FirstWeightsHook,
+    RankSaverHook,
     TableSlotsHook,
     explained,
     saved_states,
@@ -15,7 +18,10 @@ from embedra.train import (
 
 from ._graphs import Built, Plan, add_saver, build, session_config
 from ._modes import ModeKeys
+from ._ranks import job_ranks
+from ._run_config import RunConfig
 from ._tables import add_size_summaries
+from ._turns import Turns
 
 
 v1: Any = tf.compat.v1
@@ -45,8 +51,16 @@ def train(
         built = build(plan, input_fn, ModeKeys.TRAIN)
         _add_summaries(built)
         add_saver(plan.config, built.spec.scaffold)
-        with _session(plan, built, hooks, listeners, chief_hooks) as session:
-            _loop(session, built)
+        ranks = job_ranks()
+        turns = None if ranks is None else Turns(ranks, built.read)
+        chief_hooks = [
+            *chief_hooks,
+            *_saving_hooks(plan.config, built.spec.scaffold, listeners, ranks),
+        ]
+        if turns is not None:
+            hooks = [turns, *hooks]
+        with _session(plan, built, hooks, chief_hooks, ranks) as session:
+            _loop(session, built, turns)
 
 
 def _add_summaries(built: Built) -> None:
@@ -56,20 +70,32 @@ def _add_summaries(built: Built) -> None:
     add_size_summaries(built.spec.train_op)
 
 
-def _loop(session: Any, built: Built) -> None:
+def _loop(session: Any, built: Built, turns: Turns | None) -> None:
     loss = None
-    while not session.should_stop():
+
+    def has_next() -> bool:
+        if turns is None:
+            return not session.should_stop()
+        return turns.has_next(session.should_stop)
+
+    is_at_end = False
+    while has_next():
         try:
             _, loss = session.run([built.spec.train_op, built.spec.loss])
         except tf.errors.OutOfRangeError:
-            if loss is None:
-                msg = (
-                    "The input function gave no batch to train on: its data "
-                    "are at their end from the start."
-                )
-                raise ValueError(msg) from None
-            v1.logging.info("Training ends: the input is at its end.")
+            is_at_end = True
             break
+    whose = ""
+    if turns is not None and turns.ended:
+        whose, is_at_end = f" of rank {turns.ended[0]}", True
+    if is_at_end and loss is None:
+        msg = (
+            f"The input function{whose} gave no batch to train on: its data "
+            "are at their end from the start."
+        )
+        raise ValueError(msg)
+    if is_at_end:
+        v1.logging.info("Training ends: the input%s is at its end.", whose)
     if loss is not None:
         v1.logging.info("Loss of the last step: %s", loss)
 
@@ -79,44 +105,40 @@ def _session(
     plan: Plan,
     built: Built,
     hooks: Sequence[Any],
-    listeners: Sequence[Any],
     chief_hooks: Sequence[Any],
+    ranks: Communicator | None,
 ) -> Iterator[Any]:
     config, spec = plan.config, built.spec
     folder = str(config.model_dir)
-    saving = v1.train.CheckpointSaverHook(
-        folder,
-        save_secs=config.save_checkpoints_secs,
-        save_steps=config.save_checkpoints_steps or _never(config),
-        scaffold=spec.scaffold,
-        listeners=[_TablesAreSaved(folder), *listeners],
-        save_graph_def=config.checkpoint_save_graph_def,
-    )
+    # In a job each rank has a session of its own, which is its own chief.
+    is_chief = config.is_chief or ranks is not None
+    reports = ranks is None or ranks.rank == 0
     try:
         session = v1.train.MonitoredTrainingSession(
-            master=config.master,
-            is_chief=config.is_chief,
+            master=config.master if ranks is None else "",
+            is_chief=is_chief,
             checkpoint_dir=folder,
             scaffold=spec.scaffold,
             hooks=[
                 *built.hooks,
-                *_reports(plan, built),
+                v1.train.NanTensorHook(spec.loss),
+                *(_reports(config, built) if reports else ()),
                 *hooks,
                 *spec.training_hooks,
             ],
             chief_only_hooks=[
                 *chief_hooks,
-                TableSlotsHook(folder),
-                saving,
-                *spec.training_chief_hooks,
+                *(spec.training_chief_hooks if reports else ()),
             ],
             save_checkpoint_secs=None,
             save_checkpoint_steps=None,
-            save_summaries_steps=config.save_summary_steps,
+            save_summaries_steps=config.save_summary_steps if reports else None,
             save_summaries_secs=None,
             config=session_config(config),
             max_wait_secs=config.session_creation_timeout_secs,
-            log_step_count_steps=config.log_step_count_steps,
+            log_step_count_steps=(
+                config.log_step_count_steps if reports else None
+            ),
             save_graph_def=config.checkpoint_save_graph_def,
         )
     except RESTORE_ERRORS as error:
@@ -128,18 +150,49 @@ def _session(
         yield session
 
 
+def _saving_hooks(
+    config: RunConfig,
+    scaffold: Any,
+    listeners: Sequence[Any],
+    ranks: Communicator | None,
+) -> list[Any]:
+    """Returns hooks that save checkpoints, and what must come before."""
+    folder = str(config.model_dir)
+    when: dict[str, Any] = {
+        "save_secs": config.save_checkpoints_secs,
+        "save_steps": config.save_checkpoints_steps or _never(config),
+    }
+    before = TableSlotsHook(folder)
+    if ranks is not None:
+        saving = RankSaverHook(
+            ranks,
+            folder,
+            listeners=listeners,
+            save_graph=config.checkpoint_save_graph_def,
+            **when,
+        )
+        return [FirstWeightsHook(ranks), before, saving]
+    saving = v1.train.CheckpointSaverHook(
+        folder,
+        scaffold=scaffold,
+        listeners=[_TablesAreSaved(folder), *listeners],
+        save_graph_def=config.checkpoint_save_graph_def,
+        **when,
+    )
+    return [before, saving]
+
+
 def _never(config: Any) -> int | None:
     """Steps between checkpoints if there are to be none: more than any run."""
     return None if config.save_checkpoints_secs else 2**62
 
 
-def _reports(plan: Plan, built: Built) -> list[Any]:
-    every = plan.config.log_step_count_steps
-    reports = [v1.train.NanTensorHook(built.spec.loss)]
-    if every is not None:
-        shown = {"loss": built.spec.loss, "step": built.global_step}
-        reports.append(v1.train.LoggingTensorHook(shown, every_n_iter=every))
-    return reports
+def _reports(config: RunConfig, built: Built) -> list[Any]:
+    every = config.log_step_count_steps
+    if every is None:
+        return []
+    shown = {"loss": built.spec.loss, "step": built.global_step}
+    return [v1.train.LoggingTensorHook(shown, every_n_iter=every)]
 
 
 class _TablesAreSaved(v1.train.CheckpointSaverListener):

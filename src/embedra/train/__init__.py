@@ -26,6 +26,11 @@ from ._optimizers import (
     RMSPropOptimizer as RMSPropOptimizer,
 )
 from ._policy import Policy as Policy
+from ._rank_hooks import (
+    FirstWeightsHook as FirstWeightsHook,
+    RankSaverHook as RankSaverHook,
+    save_by_all as save_by_all,
+)
 from ._run_folder import (
     check_whole as check_whole,
     latest_whole as latest_whole,
