@@ -22,7 +22,7 @@ def written_by_two(tmp_path_factory):
     return folder
 
 
-def test_one_process_reads_what_two_ranks_saved_by_each_door(written_by_two):
+def test_s02_one_process_reads_what_two_ranks_saved_by_each_door(written_by_two):
     for model in doors.check(written_by_two):
         assert doors.table_of(model).size() == len(np.unique(doors.IDS))
     assert not list(written_by_two.glob(".*"))
