@@ -92,8 +92,8 @@ class Options:
     Attributes:
         sharding: Whether tables that layers and columns make here are split
             over the ranks of a job; None, the default, for yes. If False each
-            rank has tables of its own. In one process, and in mode "infer",
-            tables are whole.
+            rank has tables of its own. In one process, and in the modes "eval"
+            and "infer", tables are whole.
         mode: What graphs are built for, "train", "eval" or "infer". Only with
             "train" do lookups of `embedra.dynamic_embedding` and of feature
             columns create rows.
