@@ -86,7 +86,7 @@ def main() -> None:
         raise SystemExit(msg)
     keras.utils.set_random_seed(args.seed)
     with hb.scope(seed=args.seed):
-        network = hb.models.dcn_v2(NUMBERS, WORDS, dim=8)
+        network = hb.models.dcn_v2(NUMBERS, WORDS, dim=8, together=True)
     model = hb.keras.Model(network.input, network.output)
     model.compile(
         keras.optimizers.Adagrad(0.05),
