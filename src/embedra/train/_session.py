@@ -148,10 +148,12 @@ def _check_place() -> None:
     has_servers = cluster is not None and "ps" in cluster.jobs
     if context.world_size > 1 and not has_servers:
         msg = (
-            f"This is one of {context.world_size} processes, but there are no "
-            "parameter servers that they could train through, and gradients "
-            "are not yet reduced over processes. Start one process, or name "
-            'parameter servers, "ps", in TF_CONFIG.'
+            f"A monitored session was asked for in one of "
+            f"{context.world_size} processes without parameter servers, where "
+            "it would train a model of its own. Train an embedra.estimator."
+            "Estimator or an embedra.keras.Model, for which ranks train "
+            'together; or name parameter servers, "ps", in TF_CONFIG; or start '
+            "one process."
         )
         raise NotImplementedError(msg)
 
