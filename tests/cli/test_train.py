@@ -49,6 +49,23 @@ def auc_of(output, rows):
     return float(re.search(rf"{rows} *│ *[\d,]+ *│ *([\d.]+)", output)[1])
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["train", "--data=x.csv"], ["demo"], ["convert", "csv", "x", "y"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_what_works_in_one_process_is_refused_to_ranks(
+    invoke, arguments, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EMBEDRA_RANK", "1")
+    monkeypatch.setenv("EMBEDRA_WORLD_SIZE", "2")
+    result = invoke(arguments)
+    assert result.exit_code == 1
+    assert f"`embedra {arguments[0]}` works in one process" in result.output
+    assert not list(tmp_path.iterdir())
+
+
 def test_training_reports_validation_and_test(invoke, log):
     result = invoke(
         command(log, f"--test={log}", "--epochs=3", "--learning-rate=0.02")

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from embedra.data import DataError
 from embedra.saved_model import check_free
+from embedra.scopes import context
 
 
 # Without markup: what is printed holds names and values of the user.
@@ -50,6 +51,26 @@ def unknown_length() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Your input ran out of data")
         yield
+
+
+def check_one_process(command: str) -> None:
+    """Raises if this is a rank of a job, where each would write the same.
+
+    Args:
+        command: What the user has called.
+
+    Raises:
+        UsageError: If there are several ranks.
+    """
+    ranks = context.world_size
+    if ranks > 1:
+        msg = (
+            f"`embedra {command}` works in one process, and was started as "
+            f"{ranks} ranks. Call it by itself. Several ranks train together "
+            "in a script with `embedra.keras.Model.fit`: `embedra run -n "
+            f"{ranks} script.py`."
+        )
+        raise UsageError(msg)
 
 
 class UsageError(Exception):

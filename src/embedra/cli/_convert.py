@@ -27,6 +27,7 @@ from embedra.data import (
 
 from ._console import (
     UsageError,
+    check_one_process,
     console,
     quiet_tensorflow,
     readable_errors,
@@ -90,6 +91,7 @@ def convert(
     """Writes a file as Parquet; a conversion that was stopped goes on."""
     quiet_tensorflow()
     with readable_errors():
+        check_one_process("convert")
         columns = columns_of(label, integer_columns, categorical_columns)
         delimiter = delimiter.replace("\\t", "\t")
         if not destination.parent.is_dir():

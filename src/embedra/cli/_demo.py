@@ -17,6 +17,7 @@ from rich.table import Table as Listing
 from embedra.data import Block, ClickLog, ideal_auc
 
 from ._console import (
+    check_one_process,
     console,
     make_folder,
     marked,
@@ -153,6 +154,7 @@ def demo(
     """Trains, saves, reloads, resumes and exports models on a made-up log."""
     quiet_tensorflow()
     with readable_errors():
+        check_one_process("demo")
         make_folder(output, "--output")
         _demonstrate(output, seed, quick=quick)
 

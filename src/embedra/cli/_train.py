@@ -16,6 +16,7 @@ from embedra.checkpoint import StopRequest
 from ._checkpoints import TrainingCheckpoint
 from ._console import (
     UsageError,
+    check_one_process,
     check_replaceable,
     console,
     make_folder,
@@ -149,6 +150,7 @@ def train(
     """Trains a click model on a file and reports AUC and log loss."""
     quiet_tensorflow()
     with readable_errors(), ExitStack() as stack:
+        check_one_process("train")
         columns = columns_of(label, integer_columns, categorical_columns)
         layout = format_of(data, format_)
         inputs = open_inputs(data, validation, test, layout, columns, on_error)
