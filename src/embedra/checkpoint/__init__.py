@@ -2,6 +2,7 @@
 
 from ._finding import find as find, find_together as find_together
 from ._folder import CheckpointFolder as CheckpointFolder
+from ._incremental import IncrementalCheckpoints as IncrementalCheckpoints
 from ._loading import (
     LoadReport as LoadReport,
     MismatchError as MismatchError,
@@ -23,6 +24,7 @@ from ._saved_tables import (
     SavedTables as SavedTables,
     slot_columns as slot_columns,
 )
+from ._saves import ChainError as ChainError
 from ._saving import (
     improves as improves,
     is_due as is_due,

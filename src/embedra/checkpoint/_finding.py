@@ -8,6 +8,7 @@ from embedra.distribute import gather_values, job_communicator, together
 
 from ._folder import CheckpointFolder
 from ._paths import check_path
+from ._saves import refuse_delta
 
 
 def find(path: str | os.PathLike[str]) -> str:
@@ -20,6 +21,7 @@ def find(path: str | os.PathLike[str]) -> str:
         The prefix.
 
     Raises:
+        ChainError: If it is a delta, which is none by itself.
         FileNotFoundError: If there is none.
     """
     path = os.fspath(path)
@@ -28,9 +30,9 @@ def find(path: str | os.PathLike[str]) -> str:
         folder = CheckpointFolder(path, tidy=False)
         found = folder.latest or tf.train.latest_checkpoint(path)
         if found is not None:
-            return found
+            return _whole(found)
     elif tf.io.gfile.exists(f"{path}.index"):
-        return path
+        return _whole(path)
     msg = (
         f"There is no checkpoint at {path!r}: neither a folder that holds one "
         "nor a prefix (the name of its `.index` file without that ending)."
@@ -51,8 +53,8 @@ def find_together(path: str | os.PathLike[str]) -> str:
         The prefix, the same on all ranks.
 
     Raises:
-        FileNotFoundError: If there is none; in a job it is the cause of a
-            RankError.
+        ChainError: As `find` does; in a job the cause of a RankError.
+        FileNotFoundError: As `find` does; in a job the cause of a RankError.
     """
     communicator = job_communicator()
     with together(communicator, f"looking for a checkpoint at {path}"):
@@ -60,3 +62,8 @@ def find_together(path: str | os.PathLike[str]) -> str:
         found = find(path) if first else ""
         told = gather_values(communicator, found, label="checkpoint to read")
     return str(told[0])
+
+
+def _whole(prefix: str) -> str:
+    refuse_delta(tf.train.load_checkpoint(prefix), prefix)
+    return prefix

@@ -14,7 +14,7 @@ from embedra.distribute import (
     together,
 )
 
-from ._paths import check_path, check_writable, flush
+from ._paths import check_path, check_writable, publish
 from ._pointer import POINTER, Kept, names_to_delete, write_pointer
 
 
@@ -126,7 +126,7 @@ class CheckpointFolder:
                 ) as path:
                     checkpoint.write(path)
                 if self._is_first:
-                    self._publish(partial)
+                    publish(partial, self.directory)
                     self._keep(name)
             finally:
                 if self._is_first and tf.io.gfile.exists(partial):
@@ -160,19 +160,6 @@ class CheckpointFolder:
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
-
-    def _publish(self, partial: str) -> None:
-        """Gives the files of a complete checkpoint their names."""
-        # Without its index a checkpoint is none: that is moved last.
-        files = sorted(
-            tf.io.gfile.listdir(partial), key=lambda f: f.endswith(".index")
-        )
-        for file in files:
-            flush(os.path.join(partial, file))
-        for file in files:
-            source = os.path.join(partial, file)
-            tf.io.gfile.rename(source, self._path(file), overwrite=True)
-        flush(self.directory)
 
     def _keep(self, name: str) -> None:
         """Points to a new checkpoint, and deletes those that are too many."""

@@ -63,3 +63,23 @@ def flush(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def publish(partial: str, directory: str) -> None:
+    """Gives the files of a complete checkpoint their place.
+
+    Args:
+        partial: The folder that they were written to; left empty.
+        directory: The folder to move them to.
+    """
+    # Without its index a checkpoint is none: that is moved last.
+    files = sorted(
+        tf.io.gfile.listdir(partial), key=lambda f: f.endswith(".index")
+    )
+    for file in files:
+        flush(os.path.join(partial, file))
+    for file in files:
+        source = os.path.join(partial, file)
+        target = os.path.join(directory, file)
+        tf.io.gfile.rename(source, target, overwrite=True)
+    flush(directory)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from embedra import table as table_lib
 
 from ._named_header import FIELDS, SavedShape, to_header
+from ._saves import refuse_delta
 
 
 COLUMNS = table_lib.Records._fields
@@ -34,6 +35,7 @@ class SavedTables:
 
     Raises:
         FileNotFoundError: If there is none.
+        ValueError: If it holds only what changed since another.
     """
 
     def __init__(self, path: str) -> None:
@@ -46,6 +48,7 @@ class SavedTables:
             raise FileNotFoundError(msg)
         self.path: str = found
         self._reader = tf.train.load_checkpoint(found)
+        refuse_delta(self._reader, found)
         self.shapes: dict[str, list[int]] = (
             self._reader.get_variable_to_shape_map()
         )

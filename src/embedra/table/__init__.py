@@ -1,12 +1,14 @@
 """Tables: growable maps from 64-bit keys to rows."""
 
 from ._arguments import check_ids as check_ids
+from ._chain import restoring_chain as restoring_chain
 from ._checkpoint import (
     restore_groups as restore_groups,
     restore_tables,
     save_groups as save_groups,
     save_tables,
 )
+from ._delta import saving_changes as saving_changes
 from ._group import TableGroup as TableGroup
 from ._initializers import (
     InitializerSpec as InitializerSpec,
@@ -44,6 +46,7 @@ from ._restore import (
     replace_state as replace_state,
 )
 from ._sampling import sample_records as sample_records
+from ._snapshot import Snapshot as Snapshot
 from ._stand_in import (
     StandIn as StandIn,
     current_stand_in as current_stand_in,

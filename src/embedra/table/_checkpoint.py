@@ -18,15 +18,15 @@ import tensorflow as tf
 from embedra import _ops
 from embedra.distribute import Communicator, gather_values
 
+from ._chain import read_header, read_records
+from ._delta import TablePart, refuse_split
 from ._group import TableGroup
 from ._joint_checkpoint import save_jointly
 from ._planned_export import chunk_count
-from ._records import Records
 from ._resource import CHUNK_SIZE
 from ._restore import replace_state, set_layout
+from ._saved_chunks import named, read, read_chunks
 from ._state import (
-    COLUMNS,
-    TableHeader,
     check_fits,
     group_header,
     group_pending,
@@ -72,6 +72,7 @@ def save_groups(
     Returns:
         The prefixes written.
     """
+    refuse_split(groups.values())
     prefixes: list[tf.Tensor] = []
     for communicator, parts in _by_communicator(groups).items():
         if communicator is None:
@@ -98,16 +99,16 @@ def _save_whole(
         prefixes.append(prefix)
 
     for path, group in groups.items():
-        header = group_header(group)
+        part = TablePart(path, group_header(group))
+        exported = (c for table in group.tables for c in _export(table))
         chunk = 0
-        for table in group.tables:
-            for columns in _export(table):
-                write(_named(path, chunk, columns))
-                chunk += 1
+        for columns in part.chunks(exported):
+            write(named(path, chunk, columns))
+            chunk += 1
         keys, gradients = group_pending(group)
         write(
             {
-                f"{path}/header": tf.constant(header.to_json()),
+                **part.description(),
                 f"{path}/chunks": tf.constant(chunk, tf.int64),
                 f"{path}/pending_keys": tf.constant(keys),
                 f"{path}/pending_gradients": tf.constant(gradients),
@@ -127,7 +128,8 @@ def restore_groups(groups: dict[str, TableGroup], merged_prefix: Any) -> None:
         merged_prefix: Prefix of the merged checkpoint, a string tensor.
 
     Raises:
-        ValueError: If a table's width or dtypes differ from the saved ones.
+        ValueError: If a table's width or dtypes differ from the saved ones, or
+            the checkpoint is a delta, see `restoring_chain`.
     """
     groups = {path: group.origin for path, group in groups.items()}
     if not tf.executing_eagerly():
@@ -136,15 +138,13 @@ def restore_groups(groups: dict[str, TableGroup], merged_prefix: Any) -> None:
         return
     headers = {}
     for path, group in groups.items():
-        text = _read(merged_prefix, {f"{path}/header": tf.string})[0]
-        headers[path] = TableHeader.from_json(text.numpy())
+        headers[path] = read_header(path, merged_prefix)
         source = f"checkpoint {merged_prefix.numpy().decode()}"
         check_fits(group.first, headers[path], source)
     for path, group in groups.items():
-        chunks, keys, gradients = _read(
+        keys, gradients = read(
             merged_prefix,
             {
-                f"{path}/chunks": tf.int64,
                 f"{path}/pending_keys": tf.int64,
                 f"{path}/pending_gradients": tf.float32,
             },
@@ -152,9 +152,7 @@ def restore_groups(groups: dict[str, TableGroup], merged_prefix: Any) -> None:
         replace_state(
             group,
             headers[path],
-            functools.partial(
-                _read_chunks, group.first, path, merged_prefix, int(chunks)
-            ),
+            functools.partial(read_records, group.first, path, merged_prefix),
             (keys, gradients),
         )
 
@@ -198,36 +196,10 @@ def _restore_traced(group: TableGroup, path: str, prefix: tf.Tensor) -> None:
     for table in group.tables:
         set_layout(table, header_of(table))
     chunks = sum(_chunk_count(table) for table in group.tables)
-    for records in _read_chunks(group.first, path, prefix, chunks):
+    for records in read_chunks(group.first.dtype, path, prefix, chunks):
         rows = tf.ensure_shape(records.rows, (None, group.first.dim))
         for table, part in group.split(records._replace(rows=rows)):
             table.import_records(part)
-
-
-def _read_chunks(
-    table: Table, path: str, prefix: tf.Tensor, chunks: int
-) -> Iterator[Records]:
-    dtypes = (tf.int64, table.dtype, tf.float32, tf.int64, tf.int64)
-    for chunk in range(chunks):
-        yield Records(*_read(prefix, _named(path, chunk, dtypes)))
-
-
-def _named(path: str, chunk: int, columns: Any) -> dict[str, Any]:
-    return {
-        f"{path}/{name}_{chunk:06d}": column
-        for name, column in zip(COLUMNS, columns, strict=True)
-    }
-
-
-def _read(prefix: tf.Tensor, dtypes: dict[str, Any]) -> list[tf.Tensor]:
-    return list(
-        tf.raw_ops.RestoreV2(
-            prefix=prefix,
-            tensor_names=list(dtypes),
-            shape_and_slices=[""] * len(dtypes),
-            dtypes=[tf.as_dtype(dtype) for dtype in dtypes.values()],
-        )
-    )
 
 
 def _is_past_the_end(table: Table, keys: tf.Tensor, chunk: int) -> bool:

@@ -22,6 +22,9 @@ from ._table import Table
 
 FORMAT = 1
 
+# Of a table of which only what changed is there.
+DELTA_FORMAT = "1, changes"
+
 # Columns of a chunk, in the order of `Records`.
 COLUMNS = ("keys", "rows", "slots", "frequencies", "last_steps")
 
@@ -56,34 +59,52 @@ class TableHeader:
     step: int
     scalars: dict[str, float]
 
-    def to_json(self) -> str:
-        """Returns the header as JSON."""
-        return json.dumps({"format": FORMAT, **dataclasses.asdict(self)})
+    def to_json(self, form: int | str = FORMAT) -> str:
+        """Returns the header as JSON.
+
+        Args:
+            form: FORMAT or DELTA_FORMAT.
+        """
+        return json.dumps({"format": form, **dataclasses.asdict(self)})
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "TableHeader":
+    def from_json(
+        cls, text: str | bytes, form: int | str = FORMAT
+    ) -> "TableHeader":
         """Reads a header.
 
         Args:
             text: What `to_json` gave.
+            form: FORMAT or DELTA_FORMAT: what the reader is made for.
 
         Returns:
             The header.
 
         Raises:
-            ValueError: If it was written by a later release.
+            ValueError: If it was written by a later release, or its table
+                is a delta and the reader is not for them.
         """
         fields = json.loads(text)
         found = fields.pop("format")
-        if found != FORMAT:
+        if found != form:
             msg = (
-                f"The table state has format {found}; this release of Embedra "
-                f"reads format {FORMAT}. Use a release that matches the file."
+                f"The table state has format {found!r}; this release of "
+                f"Embedra reads format {form!r} here. Use a release that "
+                "matches the file."
             )
             raise ValueError(msg)
         fields["parameters"] = tuple(fields["parameters"])
         fields["slots"] = tuple(Slot(*slot) for slot in fields["slots"])
         return cls(**fields)
+
+
+def is_delta(text: str | bytes) -> bool:
+    """Whether a header is of a table of which only what changed is there.
+
+    Args:
+        text: What `TableHeader.to_json` gave.
+    """
+    return bool(json.loads(text)["format"] == DELTA_FORMAT)
 
 
 def header_of(table: Table) -> TableHeader:
