@@ -460,6 +460,17 @@ def test_a_delta_is_refused_by_those_who_read_it_alone(chain):
         SavedTables(path)
 
 
+def test_a_table_that_is_made_after_the_restore_is_refused(chain):
+    folder, _, _ = chain
+    checkpoint = tf.train.Checkpoint()
+    saves = IncrementalCheckpoints(checkpoint, folder)
+    assert saves.restore() == 60
+    table = make_table()
+    with pytest.raises(ValueError, match=r"delta-60 .*when the model is built"):
+        checkpoint.table = table
+    assert table.size() == 0
+
+
 def test_old_chains_are_removed(chain):
     folder, table, _ = chain
     saves = IncrementalCheckpoints(

@@ -81,5 +81,5 @@ class SavesMachine(RuleBasedStateMachine):
 
 TestSaves = SavesMachine.TestCase
 TestSaves.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None
+    max_examples=15, stateful_step_count=20, deadline=None
 )
