@@ -26,6 +26,7 @@ def test_keras_still_makes_datasets_of_arrays():
     assert features["b"].shape == (2, 2)
     assert weights.numpy().tolist() == [3.0, 3.0]
     assert labels.shape == (2,)
+    assert adapted.batches == 2, "of an epoch"
     assert len(held_out[1]) == 2
 
 
@@ -79,7 +80,7 @@ def test_batches_of_unknown_kinds_are_refused():
 
 def test_data_say_which_batches_are_theirs():
     given = tf.data.Dataset.from_tensor_slices(np.arange(5)).batch(2)
-    data = rank_data(given.map(lambda x: (x,)), SingleCommunicator())
+    data = rank_data(given.map(lambda x: (x,)), 3, SingleCommunicator())
     assert is_rank_data(data)
     assert not is_rank_data(given)
     assert len(data) == 3
@@ -88,7 +89,7 @@ def test_data_say_which_batches_are_theirs():
     unknown = given.filter(lambda _: True)
     present = [
         bool(b.present)
-        for b in rank_data(unknown, SingleCommunicator()).take(5)
+        for b in rank_data(unknown, None, SingleCommunicator()).take(5)
     ]
     assert present == [True, True, True, False, False]
     assert isinstance(data.element_spec, RankBatch)

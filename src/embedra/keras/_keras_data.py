@@ -28,6 +28,7 @@ class Adapted:
 
     Attributes:
         dataset: The batches of an epoch, with None for what is not given.
+        batches: How many they are; None if that is not known.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Adapted:
             class_weight=class_weight,
         )
         self.dataset: tf.data.Dataset = self._adapter.get_tf_dataset()
+        # Datasets that Keras makes of arrays do not know it.
+        self.batches: int | None = self._adapter.num_batches
         self._is_told = isinstance(x, keras.utils.PyDataset)
 
     def begin_epoch(self) -> None:

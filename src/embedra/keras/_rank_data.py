@@ -1,5 +1,8 @@
 """Data of a rank, which go on with batches of no rows when they have ended."""
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -34,12 +37,13 @@ def is_rank_data(data: Any) -> bool:
 
 
 def rank_data(
-    data: tf.data.Dataset, communicator: Communicator
+    data: tf.data.Dataset, batches: int | None, communicator: Communicator
 ) -> tf.data.Dataset:
     """Makes data last as long on all ranks. All of them must call it.
 
     Args:
         data: Batches of this rank.
+        batches: How many they are; None if that is not known.
         communicator: Of the ranks.
 
     Returns:
@@ -65,14 +69,29 @@ def rank_data(
         return RankBatch(tf.constant(False), empty_batch(structure))
 
     padding = tf.data.Dataset.from_tensors(0).map(absent).repeat()
-    count = int(data.cardinality())
     unknown, longest = communicator.all_reduce(
-        tf.constant([count < 0, max(count, 0)], tf.int64),
+        tf.constant([batches is None, batches or 0], tf.int64),
         "max",
         label="number of batches",
     ).numpy()
     padded = own.concatenate(padding)
     return padded if unknown else padded.take(longest)
+
+
+@contextlib.contextmanager
+def ending(*steps: int | None) -> Iterator[None]:
+    """Has Keras not warn that data end, unless so many steps were asked for.
+
+    It does so wherever the number of batches is not known before, and here also
+    where the last ones have no rows on any rank.
+
+    Args:
+        *steps: Of the epochs, as `fit` and the like were given them.
+    """
+    with warnings.catch_warnings():
+        if all(number is None for number in steps):
+            warnings.filterwarnings("ignore", "Your input ran out of data")
+        yield
 
 
 def _without_optionals(batch: Any) -> Any:

@@ -10,6 +10,7 @@ from embedra.distribute import Communicator, job_communicator
 
 from ._fit_settings import FIT_ARGUMENTS
 from ._rank_callbacks import around
+from ._rank_data import ending
 from ._rank_inputs import evaluation_data, fit_data
 from ._rank_metrics import over_ranks
 from ._rank_steps import RankSteps
@@ -76,7 +77,8 @@ class RankMethods(_Model):
         ranks.end = SameEnd(communicator)
         given["callbacks"] = around(given.get("callbacks"), ranks.end)
         given["verbose"] = _of_first(given, communicator)
-        with ranks.working(training=True):
+        steps = given.get("steps_per_epoch"), given.get("validation_steps")
+        with ranks.working(training=True), ending(*steps):
             return super().fit(**given)
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
@@ -93,9 +95,10 @@ class RankMethods(_Model):
         if communicator is None:
             return super().evaluate(*args, **kwargs)
         given = _named(_EVALUATE, args, kwargs)
-        given = evaluation_data(given, communicator)
+        given = evaluation_data("evaluate", given, communicator)
         given["verbose"] = _of_first(given, communicator)
-        with self._ranks(communicator).working():
+        ranks = self._ranks(communicator)
+        with ranks.working(), ending(given.get("steps")):
             return super().evaluate(**given)
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
@@ -112,9 +115,10 @@ class RankMethods(_Model):
         if communicator is None:
             return super().predict(*args, **kwargs)
         given = _named(_PREDICT, args, kwargs)
-        given = evaluation_data(given, communicator)
+        given = evaluation_data("predict", given, communicator)
         given["verbose"] = _of_first(given, communicator)
-        return super().predict(**given)
+        with ending(given.get("steps")):
+            return super().predict(**given)
 
     def make_train_function(self, force: bool = False) -> None:
         """Makes what runs a step; see `keras.Model.make_train_function`."""

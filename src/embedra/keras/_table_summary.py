@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from embedra._checks import check_number, checked_path
 from embedra.checkpoint import is_due
+from embedra.distribute import job_communicator
 from embedra.table import Records, Slot, Table, sample_records
 
 from ._summary import named_tables
@@ -25,7 +26,6 @@ _COUNTS = (
     "misses",
     "updates",
 )
-_FOLDER = "tables"
 
 
 class TableSummary(keras.callbacks.Callback):
@@ -44,7 +44,8 @@ class TableSummary(keras.callbacks.Callback):
 
     Args:
         log_dir: The numbers are written to its folder `tables`. It may be that
-            of `keras.callbacks.TensorBoard`.
+            of `keras.callbacks.TensorBoard`. In a job each rank has a folder
+            of its own, `tables-0` and so on, for its part of the tables.
         every_n_steps: Steps between two writings within an epoch, by default
             none. They are always written at its end.
         sample: Rows to measure in each table at most; 0 for no norms.
@@ -88,8 +89,11 @@ class TableSummary(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Notes the counters, and where the training is."""
         del logs
-        folder = os.path.join(self.log_dir, _FOLDER)
-        self._writer = tf.summary.create_file_writer(folder)
+        ranks = job_communicator()
+        folder = "tables" if ranks is None else f"tables-{ranks.rank}"
+        self._writer = tf.summary.create_file_writer(
+            os.path.join(self.log_dir, folder)
+        )
         self._step = self._now()
         self._before = {
             name: _counts(table)

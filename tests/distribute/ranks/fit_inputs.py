@@ -1,5 +1,9 @@
 """What `fit` takes, and who may end it, on ranks: small dense models."""
 
+import os
+import tempfile
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +14,10 @@ import embedra as hb
 from embedra.distribute import job_communicator
 from embedra.optimizers import UnsupportedOptimizerError
 
+
+# Data may end where they like; only numbers of steps are promises.
+ENDED = "Your input ran out of data"
+warnings.filterwarnings("error", ENDED)
 
 comm = job_communicator()
 RANK, SIZE = comm.rank, comm.size
@@ -82,7 +90,7 @@ weighed = tf.data.Dataset.from_generator(
         tf.TensorSpec([None, 1]),
         tf.TensorSpec([None]),
     ),
-)
+).apply(tf.data.experimental.assert_cardinality(len(STEPS)))
 expected = small(keras.Model).fit(weighed, epochs=2, verbose=0)
 history = small(steps_per_execution=2).fit(
     X[OWN],
@@ -104,6 +112,8 @@ assert pairs.epochs == 1
 model = small()
 model.fit(X[OWN], Y[OWN], validation_split=0.5, epochs=2, verbose=0)
 same_on_all(model.history.history["val_loss"])
+model.fit(X[OWN], Y[OWN], batch_size=8, verbose=0)
+assert model.history.params["steps"] == 3, "as many as the first rank has"
 print("inputs", flush=True)
 
 
@@ -117,12 +127,27 @@ class Count(keras.callbacks.Callback):
 batches = []
 count = Count()
 data = tf.data.Dataset.from_tensor_slices((X[OWN], Y[OWN])).batch(4)
-model.fit(data, steps_per_epoch=2, epochs=3, callbacks=[count], verbose=0)
+with pytest.warns(UserWarning, match=ENDED):
+    model.fit(data, steps_per_epoch=2, epochs=3, callbacks=[count], verbose=0)
 assert batches == [0, 1, 0, 1, 0], batches
 sparse = tf.data.Dataset.from_tensor_slices(
     (tf.sparse.from_dense(X[OWN]), Y[OWN])
 ).batch(4, drop_remainder=True)
 assert model.predict(sparse, verbose=0).shape == (len(X[OWN]) // 4 * 4, 1)
+
+# Numbers of steps that differ, as those of uneven data may, are told.
+for wrong, message in (
+    ({"steps_per_epoch": 2 + RANK}, "same steps_per_epoch.*0 has 2, rank 1 3"),
+    ({"epochs": 1 + RANK}, "same epochs.*has 1, rank 1 2"),
+    (
+        {"validation_split": 0.5 * RANK},
+        "validation data.*has none, rank 1 some",
+    ),
+):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, Y, verbose=0, **wrong)
+with pytest.raises(ValueError, match="`evaluate` the same steps"):
+    model.evaluate(data, steps=2 if RANK else None, verbose=0)
 print("steps", flush=True)
 
 
@@ -148,6 +173,12 @@ class StopEpoch(keras.callbacks.Callback):
 history = model.fit(data, epochs=4, callbacks=StopEpoch(), verbose=0)
 assert history.epoch == [0, 1]
 print("ends", flush=True)
+
+# Each rank writes of its part of the tables, in a folder of its own.
+with tempfile.TemporaryDirectory() as folder:
+    summary = hb.keras.callbacks.TableSummary(folder)
+    model.fit(data, callbacks=[summary], verbose=0)
+    assert os.listdir(folder) == [f"tables-{RANK}"]
 
 # Batch normalization: states are averaged by rows, and stay numbers where a
 # rank has none.
