@@ -29,7 +29,7 @@ class IncrementalCheckpoints:
     `restore` reads the newest full checkpoint with the deltas after it.
 
     To tell what changed, each key and a 64-bit digest of its record are kept in
-    memory: 16 bytes a key, and up to 64 while a save runs. Each save digests
+    memory: 16 bytes a key, and up to 70 while a save runs. Each save digests
     all records. A change to a digest that is equal, one in about 2**64, would
     be missed.
 
