@@ -1,6 +1,7 @@
 """Trains a wide-and-deep model on clicks of Criteo with an estimator.
 
     python examples/estimator_criteo.py criteo --model-dir run
+    embedra run -n 2 examples/estimator_criteo.py criteo --model-dir run
 
 The folder has train.csv and test.csv: lines of a label, 13 numbers and 26
 words, separated by tabs, as in https://ailab.criteo.com/ressources/. No
@@ -9,6 +10,9 @@ vocabulary is given: the rows of a word come into being when it is seen.
 It trains half of its steps, goes on from the checkpoint as a new process would,
 evaluates on the way, and exports what it has learnt for TensorFlow Serving. Run
 again with the same folder, it goes on for as many steps as there are to make.
+
+Of N ranks each reads every N-th line, and has that part of each batch; rank 0
+writes, and says what came out.
 """
 
 import argparse
@@ -22,6 +26,7 @@ import embedra.compat.v1 as tf
 
 NUMBERS = [f"I{i}" for i in range(1, 14)]
 WORDS = [f"C{i}" for i in range(1, 27)]
+# Of all ranks together.
 BATCH = 128
 
 
@@ -41,10 +46,13 @@ def input_fn(path: Path, repeat: int | None = 1) -> Callable[[], Any]:
         return dict(zip(NUMBERS + WORDS, columns[1:], strict=True)), columns[0]
 
     def give() -> Any:
+        ranks = hb.context.world_size
         lines = tf.data.TextLineDataset(str(path))
         if repeat is None:
+            # In the same order on all ranks.
             lines = lines.shuffle(8192, seed=0)
-        return lines.repeat(repeat).batch(BATCH).map(parse)
+        own = lines.shard(ranks, hb.context.rank).repeat(repeat)
+        return own.batch(BATCH // ranks).map(parse)
 
     return give
 
@@ -159,14 +167,17 @@ def main() -> None:
             eval_every_n_iter=args.evaluate_every,
             eval_at_start=False,
         )
-        for values in estimator.eval_history:
+        for values in estimator.eval_history if hb.context.is_chief else ():
             print(
                 f"step {values['global_step']:4d}   "
                 f"loss {values['loss']:.4f}   AUC {values['auc']:.4f}"
             )
-    folder = f"{estimator.model_dir}/served"
-    print(f"Served from {estimator.export_saved_model(folder, receiver)}")
-    print(f"AUC on test.csv: {metrics['auc']:.4f}")
+    served = estimator.export_saved_model(
+        f"{estimator.model_dir}/served", receiver
+    )
+    if hb.context.is_chief:
+        print(f"Served from {served}")
+        print(f"AUC on test.csv: {metrics['auc']:.4f}")
 
 
 if __name__ == "__main__":
