@@ -23,6 +23,21 @@ def pytest_addoption(parser):
         default=38,
         help="of files to read where memory is measured (default: 38)",
     )
+    parser.addoption(
+        "--more-ranks",
+        action="store_true",
+        help="also start jobs of three and four ranks",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what takes more ranks than most machines have cores."""
+    if config.getoption("more_ranks"):
+        return
+    left_out = pytest.mark.skip(reason="runs with --more-ranks")
+    for item in items:
+        if item.get_closest_marker("more_ranks"):
+            item.add_marker(left_out)
 
 
 @pytest.fixture(autouse=True)

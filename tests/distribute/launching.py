@@ -11,7 +11,8 @@ import pytest
 
 
 RANKS = pathlib.Path(__file__).parent / "ranks"
-TIMEOUT = 200
+TIMEOUT = 400
+TWO_OR_THREE = [2, pytest.param(3, marks=pytest.mark.more_ranks)]
 
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,

@@ -10,6 +10,7 @@ import pytest
 from distribute.launching import (
     RANKS,
     TIMEOUT,
+    TWO_OR_THREE,
     check_passed,
     environment,
     mpirun,
@@ -24,18 +25,18 @@ NAMESPACES = ["unshare", "--map-root-user", "--net", "--mount", "--uts"]
 
 
 @needs_mpi
-@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", TWO_OR_THREE)
 def test_collectives_over_mpi(count):
     check_passed(run_ranks(count, "collectives.py"), count)
 
 
 @needs_mpi
-@pytest.mark.slow
+@pytest.mark.more_ranks
 def test_collectives_on_more_ranks_than_cores():
     check_passed(run_ranks(4, "collectives.py"), 4)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", TWO_OR_THREE)
 def test_collectives_of_tensorflow(count):
     check_passed(
         run_embedra("-n", count, "--engine", "tf", RANKS / "collectives.py"),

@@ -2,13 +2,18 @@
 
 import pytest
 
-from distribute.launching import check_passed, needs_mpi, run_ranks
+from distribute.launching import (
+    TWO_OR_THREE,
+    check_passed,
+    needs_mpi,
+    run_ranks,
+)
 
 
 pytestmark = [pytest.mark.distributed, needs_mpi]
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", TWO_OR_THREE)
 def test_d01_d02_ranks_with_less_data_or_none_train_as_one_does(count):
     check_passed(run_ranks(count, "fitting.py", timeout=500), count)
 

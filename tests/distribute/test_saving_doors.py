@@ -22,7 +22,9 @@ def written_by_two(tmp_path_factory):
     return folder
 
 
-def test_s02_one_process_reads_what_two_ranks_saved_by_each_door(written_by_two):
+def test_s02_one_process_reads_what_two_ranks_saved_by_each_door(
+    written_by_two,
+):
     for model in doors.check(written_by_two):
         assert doors.table_of(model).size() == len(np.unique(doors.IDS))
     assert not list(written_by_two.glob(".*"))
@@ -58,12 +60,17 @@ def state_in(folder):
 
 
 @pytest.mark.slow
-def test_d06_a_killed_rank_and_a_new_start_equal_an_unbroken_run(tmp_path):
+def test_d06_a_killed_rank_and_a_new_start_equal_an_unbroken_run(
+    tmp_path, pytestconfig
+):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     check_passed(run_ranks(2, "resuming.py", whole), 2)
     killed = run_ranks(2, "resuming.py", broken, "kill")
     assert killed.returncode != 0
-    for copy in ("one", "three"):
+    counts = {"one": 1, "three": 3}
+    if not pytestconfig.getoption("more_ranks"):
+        del counts["three"]
+    for copy in counts:
         shutil.copytree(broken, tmp_path / copy)
     check_passed(run_ranks(2, "resuming.py", broken), 2)
     expected = state_in(whole)
@@ -75,8 +82,9 @@ def test_d06_a_killed_rank_and_a_new_start_equal_an_unbroken_run(tmp_path):
     # With other numbers of ranks it goes on as well.
     keras.utils.set_random_seed(1)
     doors.fit(doors.model_of(), tmp_path / "one", 3, 0, 1)
-    check_passed(run_ranks(3, "resuming.py", tmp_path / "three"), 3)
-    for copy in ("one", "three"):
+    if "three" in counts:
+        check_passed(run_ranks(3, "resuming.py", tmp_path / "three"), 3)
+    for copy in counts:
         state = state_in(CheckpointFolder(tmp_path / copy).directory)
         assert state["epoch/.ATTRIBUTES/VARIABLE_VALUE"] == 3
         np.testing.assert_array_equal(

@@ -47,7 +47,7 @@ def test_two_ranks_read_what_two_and_one_wrote(written_by_two, tmp_path):
     check_passed(result, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.more_ranks
 def test_three_ranks_read_what_two_wrote(written_by_two):
     check_passed(run_ranks(3, "state.py", "read", written_by_two), 3)
 

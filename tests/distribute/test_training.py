@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distribute.launching import check_passed, needs_mpi, run_ranks
+from distribute.launching import (
+    TWO_OR_THREE,
+    check_passed,
+    needs_mpi,
+    run_ranks,
+)
 from embedra.distribute import SingleCommunicator, sharded_rows
 
 
 @pytest.mark.distributed
 @needs_mpi
-@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", TWO_OR_THREE)
 def test_ranks_train_as_one_does(count):
     check_passed(run_ranks(count, "training.py"), count)
 
