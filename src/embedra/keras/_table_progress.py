@@ -3,9 +3,11 @@
 from typing import Any
 
 import keras
+import tensorflow as tf
 
 from embedra._checks import check_flag
-from embedra.table import table_sizes
+from embedra.distribute import job_communicator
+from embedra.table import Table, table_sizes
 
 from ._summary import named_tables
 
@@ -20,6 +22,9 @@ class TableProgress(keras.callbacks.Callback):
     The number is added to the logs as `table_rows`, which the progress bar
     shows after each step, and which `History` holds for each epoch. Callbacks
     that come after this one may monitor it.
+
+    In a job of several ranks the logs of an epoch count the rows of all, and
+    those of a step the rows of this rank. All ranks must have the callback.
 
     Args:
         each: Whether the rows of each table are shown too, as
@@ -50,21 +55,48 @@ class TableProgress(keras.callbacks.Callback):
     ) -> None:
         """Adds the rows to the logs of a step."""
         del batch
-        self._add(logs)
+        tables = named_tables(self.model)
+        self._add(logs, tables, table_sizes(list(tables.values())))
 
     def on_epoch_end(
         self, epoch: int, logs: dict[str, Any] | None = None
     ) -> None:
         """Adds the rows to the logs of an epoch."""
         del epoch
-        self._add(logs)
-
-    def _add(self, logs: dict[str, Any] | None) -> None:
         tables = named_tables(self.model)
+        self._add(logs, tables, _sizes_over_ranks(list(tables.values())))
+
+    def _add(
+        self,
+        logs: dict[str, Any] | None,
+        tables: dict[str, Table],
+        sizes: list[int],
+    ) -> None:
         if logs is None or not tables:
             return
-        sizes = table_sizes(list(tables.values()))
         logs[TABLE_ROWS] = sum(sizes)
         if self.each:
             for name, size in zip(tables, sizes, strict=True):
                 logs[f"{TABLE_ROWS}/{name}"] = size
+
+
+def _sizes_over_ranks(tables: list[Table]) -> list[int]:
+    """Counts the rows of tables on all ranks of the job.
+
+    Args:
+        tables: The tables. Of one that is whole on each rank, those of rank 0
+            count.
+
+    Returns:
+        The number of rows of each.
+    """
+    sizes = table_sizes(tables)
+    ranks = job_communicator()
+    if ranks is None or not tables:
+        return sizes
+    own = [
+        size if table.communicator is not None or ranks.rank == 0 else 0
+        for table, size in zip(tables, sizes, strict=True)
+    ]
+    total = ranks.all_reduce(tf.constant(own, tf.int64), label="table sizes")
+    return [int(size) for size in total]

@@ -56,11 +56,13 @@ def check_fit(sizes, make_optimizer, epochs=1, known=True, **settings):
         dataset(own, known),
         epochs=epochs,
         validation_data=dataset(own[:1], known),
+        callbacks=[hb.keras.callbacks.TableProgress()],
         verbose=0,
     )
     assert history.epoch == expected.epoch
     check_same(expected.history, history.history)
     check_model(one, many)
+    assert history.history["table_rows"][-1] == len(rows_of_tables(one))
     return one, many, own, of_all
 
 
