@@ -18,7 +18,7 @@ from ._joint_state import JointState, joint_states
 from ._planned_export import export_planned
 from ._prefix_writer import PrefixWriter
 from ._resource import CHUNK_SIZE
-from ._state import COLUMNS
+from ._saved_chunks import named
 
 
 _LABEL = "saving tables"
@@ -104,10 +104,7 @@ def _write(
     chunk = sum(map(sum, state.chunks[:rank]))
     for table, count in zip(group.tables, state.chunks[rank], strict=True):
         for columns in export_planned(table, count):
-            named = zip(COLUMNS, columns, strict=True)
-            writer.write(
-                {f"{path}/{name}_{chunk:06d}": value for name, value in named}
-            )
+            writer.write(named(path, chunk, columns))
             chunk += 1
     _write_pending(writer, path, state, rank)
     if rank == 0:
