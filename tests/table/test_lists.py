@@ -73,6 +73,11 @@ def test_numbers_that_do_not_fit_are_refused_before_anything_changes():
     assert table_lib.table_sizes(tables) == [0, 0]
 
 
+def test_no_tables_have_no_sizes_and_nothing_to_clear():
+    assert table_lib.table_sizes([]) == []
+    assert table_lib.clear_tables([]) is None
+
+
 def test_a_graph_of_tf1_runs_them_in_order():
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tables = make_tables()

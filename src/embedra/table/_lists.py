@@ -174,6 +174,8 @@ def table_sizes(tables: Sequence[Table]) -> list[Any]:
     Returns:
         A number for each: an int, or a scalar in a `tf.function`.
     """
+    if not tables:
+        return []
     sizes = _ops.table_size([table.resource_handle for table in tables])
     return [number(size) for size in sizes]
 
@@ -188,7 +190,7 @@ def clear_tables(tables: Sequence[Table]) -> Any:
         The operation to run in a TF1 graph, None elsewhere.
     """
     handles = [table.resource_handle for table in tables]
-    return _to_run([_ops.table_clear(handles)])
+    return _to_run([_ops.table_clear(handles)] if tables else [])
 
 
 def _own_records(
