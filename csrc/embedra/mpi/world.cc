@@ -16,6 +16,8 @@ namespace {
     if (!status.ok()) return status;                             \
   } while (false)
 
+constexpr std::chrono::microseconds kLookFor(50);
+
 // Never deleted: calls may come from threads that outlive everything.
 std::atomic<World*> the_world{nullptr};
 std::mutex start_mutex;
@@ -90,6 +92,7 @@ void World::Submit(Call call) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!ending_) {
       calls_.push_back(std::move(call));
+      waiting_ = true;
       call.done = nullptr;
     }
   }
@@ -155,10 +158,16 @@ void World::Communicate() {
   if (!status.ok()) return;
   Collectives collectives(mpi_, data_comm_, rank_, size_);
   while (true) {
+    if (!ending_ && calls_.empty()) {
+      lock.unlock();
+      AwaitSoon();
+      lock.lock();
+    }
     changed_.wait(lock, [this] { return ending_ || !calls_.empty(); });
     if (calls_.empty()) break;
     Call call = std::move(calls_.front());
     calls_.pop_front();
+    waiting_ = !calls_.empty();
     lock.unlock();
     call.done(Run(collectives, call));
     call = Call();
@@ -166,6 +175,14 @@ void World::Communicate() {
   }
   lock.unlock();
   end_status_ = Finalize();
+}
+
+// Calls often follow one another: to be woken takes longer than to look.
+void World::AwaitSoon() const {
+  const auto until = std::chrono::steady_clock::now() + kLookFor;
+  while (!waiting_ && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
 }
 
 Status World::Run(Collectives& collectives, const Call& call) {

@@ -8,6 +8,7 @@
 #ifndef EMBEDRA_MPI_WORLD_H_
 #define EMBEDRA_MPI_WORLD_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -72,6 +73,7 @@ class World {
   Status Initialize();
   Status FindPlace();
   void Communicate();
+  void AwaitSoon() const;
   Status Run(Collectives& collectives, const Call& call);
   Status Finalize();
 
@@ -90,6 +92,7 @@ class World {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Call> calls_;
+  std::atomic<bool> waiting_{false};  // whether there are calls
   bool started_ = false;
   bool ending_ = false;
   Status start_status_;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "embedra/core/memory_pool.h"
 #include "embedra/ops/communication_kernel.h"
+#include "embedra/ops/pooled_outputs.h"
 #include "embedra/ops/shape_functions.h"
 #include "embedra/ops/tensors.h"
 #include "tensorflow/core/framework/op.h"
@@ -81,6 +83,7 @@ REGISTER_OP("EmbedraAllGatherV")
     .Output("row_counts: int64")
     .Attr("T: " EMBEDRA_MOVABLE_TYPES)
     .Attr("label: string")
+    .Attr("any_label: bool = false")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle shape;
@@ -92,6 +95,7 @@ REGISTER_OP("EmbedraAllGatherV")
     .Doc(R"doc(
 Gives every rank the rows of all ranks, those of rank 0 first.
 
+any_label: Whether ranks may call it by different labels; the same on all.
 row_counts: How many rows each rank gave.
 )doc");
 
@@ -132,7 +136,7 @@ class Packing {
     for (size_t i = 0; i < splits.size(); ++i) {
       for (int r = 0; r < size; ++r) bytes_[r] += splits[i][r] * row_bytes[i];
     }
-    buffer_.resize(Sum(bytes_));
+    buffer_ = internal::PooledMemory(Sum(bytes_));
   }
 
   char* buffer() { return buffer_.data(); }
@@ -158,7 +162,7 @@ class Packing {
   const Splits& splits_;
   const std::vector<int64_t>& row_bytes_;
   std::vector<int64_t> bytes_;
-  std::vector<char> buffer_;
+  internal::PooledMemory buffer_;
 };
 
 class AllToAllVOp : public CollectiveKernel {
@@ -265,7 +269,7 @@ class AllToAllVOp : public CollectiveKernel {
       TensorShape shape = exchange.values[i].shape();
       shape.set_dim(0, Sum(rows));
       Tensor *values, *splits;
-      TF_RETURN_IF_ERROR(received.allocate(i, shape, &values));
+      TF_RETURN_IF_ERROR(AllocatePooled(received, i, shape, &values));
       TF_RETURN_IF_ERROR(received_splits.allocate(
           i, TensorShape({static_cast<int64_t>(rows.size())}), &splits));
       std::copy(rows.begin(), rows.end(), MutableData<int64_t>(splits));
@@ -306,7 +310,11 @@ class AllToAllVOp : public CollectiveKernel {
 
 class AllGatherVOp : public CollectiveKernel {
  public:
-  using CollectiveKernel::CollectiveKernel;
+  explicit AllGatherVOp(OpKernelConstruction* ctx) : CollectiveKernel(ctx) {
+    bool any_label;
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("any_label", &any_label));
+    labels_ = any_label ? mpi::Labels::kAny : mpi::Labels::kSame;
+  }
 
  protected:
   absl::Status Prepare(OpKernelContext* ctx, const mpi::World&,
@@ -317,7 +325,7 @@ class AllGatherVOp : public CollectiveKernel {
         mpi::MakeHeader(CallKind::kAllGatherV, label(),
                         absl::StrCat(tensorflow::DataTypeString(value.dtype()),
                                      " ", ShapeText(value, true)),
-                        has_rows ? value.dim_size(0) : 0);
+                        has_rows ? value.dim_size(0) : 0, labels_);
     call->exchange = [ctx](Collectives& collectives,
                            const std::vector<CallHeader>& headers) {
       return Run(ctx, collectives, headers);
@@ -336,12 +344,14 @@ class AllGatherVOp : public CollectiveKernel {
     TensorShape shape = value.shape();
     shape.set_dim(0, Sum(rows));
     Tensor* gathered;
-    absl::Status allocated = ctx->allocate_output(0, shape, &gathered);
+    absl::Status allocated = AllocatePooled(ctx, 0, shape, &gathered);
     allocated.Update(SetVectorOutput(ctx, "row_counts", rows));
     if (!allocated.ok()) return ToCore(allocated);
     return collectives.AllGatherV(RawData(value), MutableRawData(gathered),
                                   rows, RowBytes(value));
   }
+
+  mpi::Labels labels_ = mpi::Labels::kSame;
 };
 
 REGISTER_KERNEL_BUILDER(Name("EmbedraAllToAllV").Device(tensorflow::DEVICE_CPU),

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "embedra/ops/communication_kernel.h"
+#include "embedra/ops/pooled_outputs.h"
 #include "embedra/ops/shape_functions.h"
 #include "embedra/ops/tensors.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
@@ -126,7 +127,7 @@ class AllReduceOp : public CollectiveKernel {
     std::vector<Tensor*> reduced(values.size());
     for (int i = 0; i < values.size(); ++i) {
       const absl::Status allocated =
-          outputs.allocate(i, values[i].shape(), &reduced[i]);
+          AllocatePooled(outputs, i, values[i].shape(), &reduced[i]);
       if (!allocated.ok()) return ToCore(allocated);
     }
     int begin = 0;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "embedra/ops/checks.h"
+#include "embedra/ops/pooled_outputs.h"
 #include "embedra/ops/shape_functions.h"
 #include "embedra/ops/status_convert.h"
 #include "embedra/ops/table_kernel.h"
@@ -95,7 +96,7 @@ class TableLookupOp : public TableListKernel {
       TF_RETURN_IF_ERROR(found.allocate(i, shape, &call.found));
       TF_RETURN_IF_ERROR(bounds.allocate(i, TensorShape({}), &call.bound));
       TF_RETURN_IF_ERROR(shape.AddDimWithStatus(tables[i].dim()));
-      TF_RETURN_IF_ERROR(rows.allocate(i, shape, &call.rows));
+      TF_RETURN_IF_ERROR(AllocatePooled(rows, i, shape, &call.rows));
       cost_ns += RowsCostNs(keys[i].NumElements(), tables[i].dim());
     }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "embedra/ops/checks.h"
+#include "embedra/ops/pooled_outputs.h"
 #include "embedra/ops/shape_functions.h"
 #include "embedra/ops/status_convert.h"
 #include "embedra/ops/summed_gradients.h"
@@ -126,10 +127,11 @@ class TablePooledLookupOp : public TableListKernel {
           ReadBags(tables[i], keys[i], row_splits[i], weights[i], &call.bags));
       call.bags.keys = Data<int64_t>(keys[i]);
       call.bags.combiner = combiner_;
-      TF_RETURN_IF_ERROR(pooled.allocate(
-          i, TensorShape({call.bags.num_bags, tables[i].dim()}), &call.pooled));
+      TF_RETURN_IF_ERROR(AllocatePooled(
+          pooled, i, TensorShape({call.bags.num_bags, tables[i].dim()}),
+          &call.pooled));
       TF_RETURN_IF_ERROR(
-          positions.allocate(i, keys[i].shape(), &call.positions));
+          AllocatePooled(positions, i, keys[i].shape(), &call.positions));
       TF_RETURN_IF_ERROR(bounds.allocate(i, TensorShape({}), &call.bound));
       cost_ns += RowsCostNs(keys[i].NumElements(), tables[i].dim());
     }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "embedra/ops/pooled_outputs.h"
 #include "embedra/ops/tensors.h"
 
 namespace embedra {
@@ -20,8 +21,9 @@ GradientOutput GradientOutputs::For(int i, int64_t dim) {
     Tensor* unique_output;
     Tensor* sums_output;
     absl::Status status =
-        unique_.allocate(i, TensorShape({count}), &unique_output);
-    status.Update(sums_.allocate(i, TensorShape({count, dim}), &sums_output));
+        AllocatePooled(unique_, i, TensorShape({count}), &unique_output);
+    status.Update(
+        AllocatePooled(sums_, i, TensorShape({count, dim}), &sums_output));
     if (!status.ok()) {
       return Status::ResourceExhausted(std::string(status.message()));
     }
