@@ -44,15 +44,18 @@ def one_writer(
         ['model.data-00000-of-00001', 'model.index']
     """
     path = os.fspath(path)
+    name = os.path.basename(path.rstrip("/"))
+    # The same on all ranks also where each is given a path of its own.
+    label = f"writing {name}"
     if communicator is None:
         communicator = job_communicator()
     if communicator is None or communicator.rank == 0:
-        with together(communicator, f"writing {path}"):
+        with together(communicator, label):
             yield path
         return
     scratch = tempfile.mkdtemp(prefix="embedra-")
     try:
-        with together(communicator, f"writing {path}"):
-            yield os.path.join(scratch, os.path.basename(path.rstrip("/")))
+        with together(communicator, label):
+            yield os.path.join(scratch, name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from ._one_process import Broadcast, OneProcess
+from ._job_callbacks import Broadcast, SavedByAll
 
 
 class DEHvdBroadcastGlobalVariablesCallback(
@@ -21,18 +21,23 @@ class DEHvdBroadcastGlobalVariablesCallback(
     """
 
 
-class DEHvdModelCheckpoint(OneProcess, keras.callbacks.ModelCheckpoint):
+class DEHvdModelCheckpoint(SavedByAll, keras.callbacks.ModelCheckpoint):
     """Saves a model with its tables, in the course of training.
 
     Keras's own callback does so too: `.keras` and `.weights.h5` files hold
-    tables with their slots.
+    tables with their slots. In a job all ranks must have this callback. Rank 0
+    decides by its logs when to save, and writes; the records of tables that are
+    split stream to it. Any number of ranks, also one process, reads the files.
+    The model may be an `embedra.keras.Model` or a plain one.
 
     Args:
         *args: Those of `keras.callbacks.ModelCheckpoint`.
         **kwargs: Those of `keras.callbacks.ModelCheckpoint`.
 
     Raises:
-        NotImplementedError: If there are several processes.
+        NotImplementedError: If Horovod has started several processes, of which
+            Embedra does not know.
+        RankError: On all ranks, in training, if one of them failed to save.
     """
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from embedra.dynamic_embedding.keras._one_process import Broadcast, OneProcess
+from embedra.dynamic_embedding.keras._job_callbacks import Broadcast, SavedByAll
 
 from ._tf_keras import tf_keras
 
@@ -13,7 +13,7 @@ class DEHvdBroadcastGlobalVariablesCallback(
     """`de.keras.callbacks` has the same, for models of Keras 3."""
 
 
-class DEHvdModelCheckpoint(OneProcess, tf_keras.callbacks.ModelCheckpoint):
+class DEHvdModelCheckpoint(SavedByAll, tf_keras.callbacks.ModelCheckpoint):
     """`de.keras.callbacks` has the same, for models of Keras 3.
 
     To hold tables that can be trained on, `filepath` must end in `.keras`, or
