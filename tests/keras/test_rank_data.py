@@ -6,11 +6,9 @@ import pytest
 import tensorflow as tf
 
 import embedra as hb
-from embedra.distribute import SingleCommunicator
+from embedra.distribute import RankBatch, SingleCommunicator, empty_batch
 from embedra.keras._keras_data import Adapted, split_for_validation
 from embedra.keras._rank_data import (
-    RankBatch,
-    empty_batch,
     is_rank_data,
     rank_data,
     rows_of,
@@ -104,8 +102,8 @@ class Doubled(SingleCommunicator):
         del bucket_bytes, label
         return [2 * v if reduction == "sum" else v for v in values]
 
-    def _all_gather_v(self, value, label):
-        del label
+    def _all_gather_v(self, value, label, any_label):
+        del label, any_label
         return tf.concat([value, value], 0), tf.constant([1, 1], tf.int64)
 
 

@@ -14,9 +14,20 @@ from ._current import (
     table_communicator as table_communicator,
 )
 from ._gradients import reduce_gradients as reduce_gradients
+from ._graph_share import (
+    default_share as default_share,
+    graph_share as graph_share,
+    set_graph_share as set_graph_share,
+)
 from ._mpi import MpiCommunicator as MpiCommunicator
 from ._one_writer import one_writer as one_writer
 from ._ownership import owned as owned
+from ._rank_batches import (
+    RankBatch as RankBatch,
+    empty_batch as empty_batch,
+    is_none_spec as is_none_spec,
+    lasting_batches as lasting_batches,
+)
 from ._sharded_lookup import (
     ShardedRead as ShardedRead,
     batch_share as batch_share,

@@ -8,6 +8,7 @@ import tensorflow as tf
 from embedra._typing import Tensor
 
 from ._communicator import BUCKET_BYTES, Communicator
+from ._graph_share import default_share
 
 
 def reduce_gradients(
@@ -27,7 +28,8 @@ def reduce_gradients(
         gradients: Tensors, `tf.IndexedSlices` or None; None on all ranks or on
             none.
         share: This rank's part of all examples, see `batch_share`; None for
-            1 / size. Gradients are multiplied by it and added up.
+            1 / size, or what `set_graph_share` says. Gradients are multiplied
+            by it and added up.
         bucket_bytes: See `Communicator.all_reduce`.
 
     Returns:
@@ -40,7 +42,7 @@ def reduce_gradients(
         >>> reduce_gradients(communicator(), gradients)[0].numpy().tolist()
         [1.0, 2.0]
     """
-    share = 1.0 / communicator.size if share is None else share
+    share = default_share(communicator) if share is None else share
     reduced: list[Any] = [None] * len(gradients)
     dense = []
     for place, gradient in enumerate(gradients):

@@ -11,6 +11,7 @@ from embedra._typing import Tensor
 from embedra.scopes import WIRE_DTYPES
 
 from ._communicator import Communicator
+from ._graph_share import default_share
 
 
 ReadRows = Callable[[list[Tensor]], list[Tensor]]
@@ -23,7 +24,7 @@ class ShardedRead(NamedTuple):
         keys: For each table keys, `int64`, of any shape.
         read_rows: See `sharded_rows`.
         wire_dtype: See `sharded_rows`.
-        label: Name in messages.
+        label: Name in messages, the same on all ranks.
     """
 
     keys: Sequence[Tensor]
@@ -91,12 +92,13 @@ def sharded_rows(
         read_rows: Reads the rows of this rank's keys, given for each table keys
             of shape `(n,)`, so that tapes record it: returns tensors of shape
             `(n, dim)` of one dtype. It is called once.
-        gradient_scale: Scalar, or None for 1 / size.
+        gradient_scale: Scalar, or None for 1 / size, or what `set_graph_share`
+            says.
         wire_dtype: What rows and gradients are sent as. "bfloat16" and
             "float16" halve what is sent, and round each row, and the sum of its
             gradients on each rank, to 8 or 11 significant bits. Rows of 16 bits
             are sent as they are.
-        label: Name in messages.
+        label: Name in messages, the same on all ranks.
 
     Returns:
         For each table rows of shape `keys.shape + (dim,)`, of the dtype that
@@ -150,7 +152,7 @@ def sharded_reads(
     for read in reads:
         check_one_of("wire_dtype", read.wire_dtype, WIRE_DTYPES)
     if gradient_scale is None:
-        gradient_scale = 1.0 / communicator.size
+        gradient_scale = default_share(communicator)
     sent = [_send(communicator, read.keys, read.label) for read in reads]
     return [
         _answer(communicator, read, keys, gradient_scale)
@@ -166,7 +168,7 @@ def send_to_owners(
     Args:
         communicator: Of the ranks.
         keys: `int64`, any shape.
-        label: Name in messages.
+        label: Name in messages, the same on all ranks.
 
     Returns:
         This rank's own keys among those of all ranks, each once, shape `(n,)`.

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from embedra.train import Saver
 
+from ._batches_ahead import BatchesAhead
 from ._inputs import inputs_of
 from ._model_fn import ModelFunction
 from ._modes import building
@@ -39,14 +40,15 @@ class Built(NamedTuple):
         spec: What the model function returned.
         features: What the model sees.
         hooks: Hooks that its input needs.
-        read: What reads a batch ahead, in the training of a job; else None.
+        ahead: Batches that are read before their steps, where a job trains on
+            a dataset; else None.
         global_step: Counts the steps.
     """
 
     spec: EstimatorSpec
     features: Any
     hooks: tuple[Any, ...]
-    read: Any
+    ahead: BatchesAhead | None
     global_step: Any
 
 
@@ -66,7 +68,7 @@ def build(plan: Plan, input_fn: Callable[..., Any], mode: str) -> Built:
         inputs = inputs_of(input_fn, mode, plan.params, plan.config)
         labels = None if mode == "infer" else inputs.labels
         spec = plan.model(inputs.features, labels, mode)
-    return Built(spec, inputs.features, inputs.hooks, inputs.read, global_step)
+    return Built(spec, inputs.features, inputs.hooks, inputs.ahead, global_step)
 
 
 @contextlib.contextmanager

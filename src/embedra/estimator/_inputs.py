@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.distribute import lasting_batches
+
+from ._batches_ahead import BatchesAhead, read_ahead
 from ._modes import ModeKeys
 from ._ranks import job_ranks
-from ._turns import staged
 
 
 _BY_NAME = ("mode", "params", "config")
@@ -21,13 +23,14 @@ class Inputs(NamedTuple):
         features: What the model sees.
         labels: What it is to learn, or None.
         hooks: Hooks that the session needs.
-        read: What reads a batch ahead, in the training of a job; else None.
+        ahead: Batches that are read before their steps, where a job trains on
+            a dataset; else None.
     """
 
     features: Any
     labels: Any
     hooks: tuple[Any, ...]
-    read: tf.Operation | None
+    ahead: BatchesAhead | None
 
 
 def checked_input_fn(input_fn: Any, argument: str = "input_fn") -> Any:
@@ -68,13 +71,17 @@ def inputs_of(
     taken = {name: given[name] for name in _BY_NAME if name in names}
     result = input_fn(**taken)
     hooks: tuple[Any, ...] = ()
-    read = None
+    ahead = None
     if isinstance(result, tf.data.Dataset):
-        iterator = _iterator(result)
+        ranks = job_ranks() if mode == ModeKeys.TRAIN else None
+        _check_graph(result)
+        if ranks is not None:
+            result = lasting_batches(result)
+        iterator = tf.compat.v1.data.make_initializable_iterator(result)
         hooks = (_InitializerHook(iterator.initializer),)
         result = iterator.get_next()
-        if mode == ModeKeys.TRAIN and job_ranks() is not None:
-            result, read = staged(result)
+        if ranks is not None:
+            result, ahead = read_ahead(result, ranks.size)
     if isinstance(result, list | tuple):
         if len(result) != 2:
             msg = (
@@ -84,7 +91,7 @@ def inputs_of(
             )
             raise ValueError(msg)
         features, labels = result
-        return Inputs(features, labels, hooks, read)
+        return Inputs(features, labels, hooks, ahead)
     if result is None or isinstance(result, str | Iterator):
         msg = (
             "An input function must return a tf.data.Dataset, or tensors: "
@@ -92,10 +99,10 @@ def inputs_of(
             f"`get_next()` gives. Received: {result!r}."
         )
         raise ValueError(msg)
-    return Inputs(result, None, hooks, read)
+    return Inputs(result, None, hooks, ahead)
 
 
-def _iterator(dataset: Any) -> Any:
+def _check_graph(dataset: Any) -> None:
     if hasattr(tf.data.experimental.to_variant(dataset), "numpy"):
         msg = (
             "The dataset was made before the input function was called, and "
@@ -103,7 +110,6 @@ def _iterator(dataset: Any) -> Any:
             "function: `lambda: tf.data.Dataset....`."
         )
         raise ValueError(msg)
-    return tf.compat.v1.data.make_initializable_iterator(dataset)
 
 
 class _InitializerHook(tf.compat.v1.train.SessionRunHook):

@@ -18,6 +18,7 @@ from embedra.train import (
 
 from ._graphs import Built, Plan, add_saver, build, session_config
 from ._modes import ModeKeys
+from ._rank_loss import with_loss_of_all
 from ._ranks import job_ranks
 from ._run_config import RunConfig
 from ._tables import add_size_summaries
@@ -49,10 +50,12 @@ def train(
     """
     with tf.Graph().as_default():
         built = build(plan, input_fn, ModeKeys.TRAIN)
+        ranks = job_ranks()
+        if ranks is not None:
+            built = with_loss_of_all(built, ranks)
         _add_summaries(built)
         add_saver(plan.config, built.spec.scaffold)
-        ranks = job_ranks()
-        turns = None if ranks is None else Turns(ranks, built.read)
+        turns = None if ranks is None else Turns(ranks, built.ahead)
         chief_hooks = [
             *chief_hooks,
             *_saving_hooks(plan.config, built.spec.scaffold, listeners, ranks),
@@ -72,22 +75,16 @@ def _add_summaries(built: Built) -> None:
 
 def _loop(session: Any, built: Built, turns: Turns | None) -> None:
     loss = None
-
-    def has_next() -> bool:
-        if turns is None:
-            return not session.should_stop()
-        return turns.has_next(session.should_stop)
-
     is_at_end = False
-    while has_next():
+    while (feeds := _next(session, turns)) is not None:
         try:
-            _, loss = session.run([built.spec.train_op, built.spec.loss])
+            _, loss = session.run([built.spec.train_op, built.spec.loss], feeds)
         except tf.errors.OutOfRangeError:
             is_at_end = True
             break
     whose = ""
-    if turns is not None and turns.ended:
-        whose, is_at_end = f" of rank {turns.ended[0]}", True
+    if turns is not None and turns.has_ended:
+        whose, is_at_end = " of all ranks", True
     if is_at_end and loss is None:
         msg = (
             f"The input function{whose} gave no batch to train on: its data "
@@ -98,6 +95,13 @@ def _loop(session: Any, built: Built, turns: Turns | None) -> None:
         v1.logging.info("Training ends: the input%s is at its end.", whose)
     if loss is not None:
         v1.logging.info("Loss of the last step: %s", loss)
+
+
+def _next(session: Any, turns: Turns | None) -> dict[Any, Any] | None:
+    """Returns what to feed in the next step; None if there is none."""
+    if turns is not None:
+        return turns.next(session.should_stop)
+    return None if session.should_stop() else {}
 
 
 @contextlib.contextmanager

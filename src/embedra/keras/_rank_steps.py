@@ -6,11 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import Communicator
+from embedra.distribute import Communicator, RankBatch, is_none_spec
 from embedra.optimizers import weigh_batches
 
 from ._first_step import build
-from ._rank_data import RankBatch, is_none, rows_of
+from ._rank_data import rows_of
 from ._rank_state import average_states, batch_states, broadcast_state
 from ._rank_stop import RankStopRequest, SameEnd
 
@@ -262,10 +262,10 @@ class _Traced:
         @tf.autograph.experimental.do_not_convert
         def step(*given: Any) -> Any:
             rest = iter(given)
-            leaves = [None if is_none(s) else next(rest) for s in specs]
+            leaves = [None if is_none_spec(s) else next(rest) for s in specs]
             return self._step([tf.nest.pack_sequence_as(structure, leaves)])
 
-        signature = [spec for spec in specs if not is_none(spec)]
+        signature = [spec for spec in specs if not is_none_spec(spec)]
         return tf.function(step, input_signature=signature)
 
 
@@ -278,7 +278,7 @@ def _specs(batch: Any, structure: Any) -> Any:
     """
     if structure is not None:
         return tf.nest.map_structure(
-            lambda spec: None if is_none(spec) else spec, structure
+            lambda spec: None if is_none_spec(spec) else spec, structure
         )
     return tf.nest.map_structure(
         lambda leaf: (

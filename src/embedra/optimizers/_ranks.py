@@ -8,6 +8,8 @@ import tensorflow as tf
 from embedra import _ops
 from embedra.distribute import (
     Communicator,
+    default_share,
+    graph_share,
     job_communicator,
     reduce_gradients,
 )
@@ -53,7 +55,8 @@ def without_empty(
 ) -> list[Any]:
     """Takes zeros for the gradients of a batch without examples.
 
-    Not for those of tables: they come from the examples of other ranks.
+    Not for those of tables: they come from the examples of other ranks. There
+    is such a batch where the optimizer's factor, or the graph's share, says so.
 
     Args:
         optimizer: Of `DynamicEmbeddingOptimizer`.
@@ -64,11 +67,12 @@ def without_empty(
         The same, all numbers.
     """
     factor = vars(optimizer).get(_FACTOR)
+    factor = graph_share() if factor is None else factor
     if factor is None:
         return list(gradients)
-    share = tf.cast(factor > 0, tf.float32)
+    number = tf.cast(factor > 0, tf.float32)
     return [
-        _times(gradient, share)
+        _times(gradient, number)
         if table_variable_of(variable) is None
         else gradient
         for gradient, variable in zip(gradients, variables, strict=True)
@@ -94,7 +98,7 @@ def over_ranks(
     communicator = job_communicator()
     if communicator is None:
         return tables, dense
-    share: Any = 1.0 / communicator.size
+    share = default_share(communicator)
     factor = vars(optimizer).get(_FACTOR)
     if factor is not None:
         share = share * tf.cast(factor > 0, tf.float32)

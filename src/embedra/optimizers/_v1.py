@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from ._block_rows import ScratchRows
 from ._fused import FusedRule
+from ._ranks import without_empty
 from ._substitution import (
     Substitution,
     class_over,
@@ -47,9 +48,13 @@ class TableOptimizerV1(Substitution):
         Returns:
             Pairs of gradients and variables.
         """
-        return super().compute_gradients(
+        pairs = super().compute_gradients(
             loss, inner_variables(var_list), *args, **kwargs
         )
+        gradients, variables = zip(*pairs, strict=True)
+        # A norm to clip by would spread what is no number.
+        numbers = without_empty(self, gradients, variables)
+        return list(zip(numbers, variables, strict=True))
 
     def apply_gradients(
         self,

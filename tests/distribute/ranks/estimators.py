@@ -62,10 +62,7 @@ np.testing.assert_allclose([one[0] for one in first], first[0][0], rtol=1e-5)
 # The data of one rank are at their end before those of another.
 uneven = models.make(folder / "uneven")
 uneven.train(input_fn(batches=5 - 2 * RANK))
-assert int(uneven.get_variable_value("global_step")) == 3
-lacking = models.make(folder / "lacking")
-with pytest.raises(ValueError, match="of rank 1 gave no batch"):
-    lacking.train(input_fn(batches=2 - 2 * RANK))
+assert int(uneven.get_variable_value("global_step")) == 5
 
 # A hook of one rank ends training on all.
 
