@@ -23,23 +23,31 @@ enum class CallKind : int32_t {
   kBarrier,
 };
 
+// Which labels the ranks of a call may give it.
+enum class Labels {
+  kSame,
+  kAny,  // by which a rank tells of an error, whatever the others are at
+};
+
 // Sent as it is. All ranks run the same build.
 struct CallHeader {
   CallKind kind = CallKind::kBarrier;
   int32_t failed = 0;   // this rank cannot take part
   uint64_t layout = 0;  // hash of what must be the same on all ranks
+  uint64_t label = 0;   // hash of the label; 0 for Labels::kAny
   int64_t rows = 0;     // kAllGatherV: rows; kAllToAllV: bytes sent
-  char name[40] = "";
-  char text[64] = "";  // what `layout` is the hash of, as far as it fits
+  char name[40] = "";   // the label, without its middle if it is long
+  char text[56] = "";   // what `layout` is the hash of, as far as it fits
 };
 static_assert(sizeof(CallHeader) == 128);
 
-// A header of a call by `name`. `layout` says what must be the same on all
-// ranks, e.g. "sum float [3,4]".
-CallHeader MakeHeader(CallKind kind, const std::string& name,
-                      const std::string& layout, int64_t rows);
+// A header of a call by `label`. `layout` says what else must be the same on
+// all ranks, e.g. "sum float [3,4]".
+CallHeader MakeHeader(CallKind kind, const std::string& label,
+                      const std::string& layout, int64_t rows,
+                      Labels labels = Labels::kSame);
 
-// E.g. "all_reduce 'gradients'".
+// By label, e.g. "all_reduce 'gradients'".
 std::string NameOf(const CallHeader& header);
 
 // Fails, on all ranks alike, unless the headers of all ranks fit together.

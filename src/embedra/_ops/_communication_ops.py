@@ -162,7 +162,7 @@ def all_to_all_v(
 
 
 def all_gather_v(
-    communicator: Tensor, value: Tensor, *, label: str
+    communicator: Tensor, value: Tensor, *, label: str, any_label: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Gives every rank the rows of all ranks; differentiable.
 
@@ -170,6 +170,7 @@ def all_gather_v(
         communicator: Handle.
         value: A tensor of rank 1 or more.
         label: Name in messages.
+        any_label: Whether ranks may call it by different labels.
 
     Returns:
         The rows, by rank, and how many each rank gave, `int64`,
@@ -177,7 +178,10 @@ def all_gather_v(
     """
     outputs = in_order(
         lambda: native_ops.embedra_all_gather_v(
-            communicator=communicator, value=value, label=label
+            communicator=communicator,
+            value=value,
+            label=label,
+            any_label=any_label,
         )
     )
     return outputs.gathered, outputs.row_counts

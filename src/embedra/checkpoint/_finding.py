@@ -57,7 +57,7 @@ def find_together(path: str | os.PathLike[str]) -> str:
         FileNotFoundError: As `find` does; in a job the cause of a RankError.
     """
     communicator = job_communicator()
-    with together(communicator, f"looking for a checkpoint at {path}"):
+    with together(communicator, "looking for a checkpoint at", str(path)):
         first = communicator is None or communicator.rank == 0
         found = find(path) if first else ""
         told = gather_values(communicator, found, label="checkpoint to read")

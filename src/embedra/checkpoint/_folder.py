@@ -86,7 +86,7 @@ class CheckpointFolder:
         self._is_first = (
             self._communicator is None or self._communicator.rank == 0
         )
-        with together(self._communicator, f"opening folder {self.directory}"):
+        with together(self._communicator, "opening folder", self.directory):
             if self._is_first:
                 self._kept = self._read()
                 if tidy:
@@ -115,7 +115,7 @@ class CheckpointFolder:
         number = _number(self._kept[-1].name) + 1 if self._kept else 1
         name = f"ckpt-{number}"
         partial = self._path(name + _PARTIAL)
-        with together(self._communicator, f"saving {self._path(name)}"):
+        with together(self._communicator, "saving", self._path(name)):
             if self._is_first:
                 tf.io.gfile.makedirs(partial)
             try:
@@ -147,7 +147,7 @@ class CheckpointFolder:
     def clear(self) -> None:
         """Deletes the folder, with all that is in it."""
         self._kept = []
-        with together(self._communicator, f"deleting {self.directory}"):
+        with together(self._communicator, "deleting", self.directory):
             if self._is_first and tf.io.gfile.exists(self.directory):
                 tf.io.gfile.rmtree(self.directory)
 

@@ -43,7 +43,7 @@ def gather_values(
     Args:
         communicator: Of the ranks; None for this one alone.
         value: Small, and of what JSON has.
-        label: Name in messages.
+        label: Name in messages, the same on all ranks.
 
     Returns:
         The values by rank.
@@ -69,7 +69,7 @@ def gather_bytes(
     Args:
         communicator: Of the ranks.
         value: Bytes of any number.
-        label: Name in messages.
+        label: Name in messages, the same on all ranks.
 
     Returns:
         The values by rank on rank 0, and nothing on the others.
@@ -92,7 +92,9 @@ def gather_bytes(
 
 
 @contextlib.contextmanager
-def together(communicator: Communicator | None, label: str) -> Iterator[None]:
+def together(
+    communicator: Communicator | None, label: str, detail: str = ""
+) -> Iterator[None]:
     """Makes a block fail on all ranks if it fails on one.
 
     The block ends when that of each rank has. Ranks that wait in
@@ -100,7 +102,9 @@ def together(communicator: Communicator | None, label: str) -> Iterator[None]:
 
     Args:
         communicator: Of the ranks; with None or one rank nothing is done.
-        label: What the block does, for messages.
+        label: What the block does, the same on all ranks; for messages.
+        detail: What it does that to, for messages too. It may differ between
+            ranks, as the path of a folder does that they mount differently.
 
     Yields:
         Nothing.
@@ -119,33 +123,40 @@ def together(communicator: Communicator | None, label: str) -> Iterator[None]:
         return
     try:
         yield
-        _values(_exchange(communicator, {}, label))
+        _values(_exchange(communicator, {}, label, detail))
     except RankError:
         raise
     except Exception as error:
-        text = f"{label}: {type(error).__name__}: {error}"
-        raise _failure(_tell(communicator, text, label)) from error
+        what = f"{label} {detail}".rstrip()
+        own = {"error": f"{what}: {type(error).__name__}: {error}"}
+        raise _failure(_tell(communicator, own, label, detail)) from error
 
 
 def _tell(
-    communicator: Communicator, text: str, label: str
+    communicator: Communicator, own: dict[str, Any], label: str, detail: str
 ) -> list[dict[str, Any]]:
     """Tells the other ranks of an error; returns what all have told."""
-    own = {"error": text}
     try:
-        return _exchange(communicator, own, label)
+        return _exchange(communicator, own, label, detail)
     except RankError:
         # Others are in another exchange, and fail in there.
         return [{}] * communicator.rank + [own]
 
 
 def _exchange(
-    communicator: Communicator, message: dict[str, Any], label: str
+    communicator: Communicator,
+    message: dict[str, Any],
+    label: str,
+    detail: str = "",
 ) -> list[dict[str, Any]]:
-    """Sends a message to all ranks; returns theirs."""
-    text = np.frombuffer(json.dumps(message).encode(), np.uint8)
+    """Sends a message to all ranks; returns theirs, with their labels."""
+    labelled = {"label": label, **message}
+    text = np.frombuffer(json.dumps(labelled).encode(), np.uint8)
     with tf.__internal__.eager_context.eager_mode(), known_to_all():
-        gathered, counts = communicator.all_gather_v(text, label=label)
+        # Errors are told whatever the others are at.
+        gathered, counts = communicator.all_gather_v(
+            text, label=f"{label} {detail}".rstrip(), any_label=True
+        )
     ends = np.cumsum(counts.numpy())[:-1]
     return [
         json.loads(part.tobytes()) for part in np.split(gathered.numpy(), ends)
@@ -153,8 +164,22 @@ def _exchange(
 
 
 def _values(messages: list[dict[str, Any]]) -> list[Any]:
+    """Returns what ranks have told each other at the same place.
+
+    Raises:
+        RankError: If one has failed, or they are not at the same place.
+    """
     if any("error" in message for message in messages):
         raise _failure(messages)
+    first = messages[0]["label"]
+    for rank, message in enumerate(messages):
+        if message["label"] != first:
+            msg = (
+                f"Ranks differ in what they do together: rank 0 is at "
+                f"{first!r}, rank {rank} at {message['label']!r}. All ranks "
+                "must make the same calls in the same order."
+            )
+            raise RankError(msg)
     return [message.get("value") for message in messages]
 
 

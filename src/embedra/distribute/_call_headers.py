@@ -6,7 +6,7 @@ csrc/embedra/mpi/call.h.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -17,7 +17,20 @@ from ._flat_exchanges import FlatExchanges
 
 # Of the text that is sent.
 _TEXT_BYTES = 160
-_FAILED, _LAYOUT, _ROWS, _TEXT = 0, 1, 2, 3
+# Of a label in it, in characters.
+_LABEL_SIZE = 60
+_FAILED, _LAYOUT, _LABEL, _ROWS, _TEXT = 0, 1, 2, 3, 4
+
+_SAME_LAYOUTS = (
+    "All ranks must run the same collectives in the same order, of the same "
+    "dtypes and shapes but for the number of rows."
+)
+_SAME_LABELS = (
+    "All ranks must run the same lookups and other collectives in the same "
+    "order, each by the same label on all of them. That of a lookup names its "
+    "table: name layers explicitly, as Keras else numbers them in the order in "
+    "which a rank makes them."
+)
 
 
 def layout_of(tensors: Sequence[Tensor], *, any_rows: bool) -> Tensor:
@@ -37,12 +50,32 @@ def layout_of(tensors: Sequence[Tensor], *, any_rows: bool) -> Tensor:
     return tf.strings.join([tensors[0].dtype.name, *shapes], " ")
 
 
+class Call(NamedTuple):
+    """A collective, as its caller names it.
+
+    Attributes:
+        kind: "all_reduce" or another.
+        label: Its label.
+    """
+
+    kind: str
+    label: str
+
+    def __str__(self) -> str:
+        """Says which it is, less the middle of a long label."""
+        label, half = self.label, _LABEL_SIZE // 2
+        if len(label) > _LABEL_SIZE:
+            label = f"{label[:half]}...{label[-half:]}"
+        return f"{self.kind} {label!r}"
+
+
 def agree(
     exchanges: FlatExchanges,
     rank: int,
-    call: str,
+    call: Call,
     layout: Tensor,
     *,
+    any_label: bool = False,
     rows: Any = 0,
     problem: Any = "",
 ) -> Tensor:
@@ -51,8 +84,9 @@ def agree(
     Args:
         exchanges: With the others.
         rank: Of this process.
-        call: Kind and label of the call, "all_reduce 'gradients'".
-        layout: What must be the same on all ranks, besides the kind; a string.
+        call: The call.
+        layout: What must be the same on all ranks, besides the call; a string.
+        any_label: Whether ranks may give it different labels.
         rows: A number that all ranks learn.
         problem: Why this rank cannot take part, or empty; a string.
 
@@ -60,21 +94,19 @@ def agree(
         The `rows` of all ranks, `int64`, shape `(size,)`. What they are used in
         runs after the check.
     """
-    kind = call.split()[0]
-    text = tf.strings.join([call, layout], " of ")
+    text = tf.strings.join([str(call), layout], " of ")
     own = tf.stack(
         [
             tf.cast(tf.not_equal(problem, ""), tf.int64),
-            tf.strings.to_hash_bucket_fast(
-                tf.strings.join([kind, layout], " "), 2**62
-            ),
+            _hash(tf.strings.join([call.kind, layout], " ")),
+            tf.constant(0, tf.int64) if any_label else _hash(call.label),
             tf.cast(rows, tf.int64),
         ]
     )
     words = tf.io.decode_raw(text, tf.int64, fixed_length=_TEXT_BYTES)
     headers = exchanges.gather(tf.concat([own, words], axis=0))
     fits = tf.reduce_all(headers[:, _FAILED] == 0) & tf.reduce_all(
-        headers[:, _LAYOUT] == headers[0, _LAYOUT]
+        headers[:, _LAYOUT : _LABEL + 1] == headers[0, _LAYOUT : _LABEL + 1]
     )
     checked = tf.cond(
         fits,
@@ -85,12 +117,14 @@ def agree(
         return tf.identity(headers[:, _ROWS])
 
 
+def _hash(text: Any) -> Tensor:
+    """Returns a positive number for a string."""
+    return 1 + tf.strings.to_hash_bucket_fast(text, 2**62)
+
+
 def _fail(headers: Tensor, rank: int, text: Tensor, problem: Any) -> Tensor:
     """Raises the error of ranks that do not fit together."""
     failed = tf.argmax(headers[:, _FAILED])
-    other = tf.argmax(
-        tf.cast(headers[:, _LAYOUT] != headers[0, _LAYOUT], tf.int32)
-    )
     own_problem = tf.strings.join([f"Rank {rank}, ", text, ": ", problem])
     of_another = tf.strings.join(
         [
@@ -100,25 +134,44 @@ def _fail(headers: Tensor, rank: int, text: Tensor, problem: Any) -> Tensor:
             "says why.",
         ]
     )
-    differ = tf.strings.join(
+    same_layout = tf.reduce_all(headers[:, _LAYOUT] == headers[0, _LAYOUT])
+    message = tf.where(
+        headers[rank, _FAILED] != 0,
+        own_problem,
+        tf.where(
+            headers[failed, _FAILED] != 0,
+            of_another,
+            tf.where(
+                same_layout,
+                _difference(headers, _LABEL, rank, _SAME_LABELS),
+                _difference(headers, _LAYOUT, rank, _SAME_LAYOUTS),
+            ),
+        ),
+    )
+    failure = tf.debugging.Assert(False, [message])
+    with tf.control_dependencies([failure] if failure is not None else []):
+        return tf.constant(False)
+
+
+def _difference(headers: Tensor, what: int, rank: int, advice: str) -> Tensor:
+    """Says which rank is not like rank 0, a string.
+
+    Args:
+        headers: Of all ranks.
+        what: Column in which they differ.
+        rank: Of this process.
+        advice: What to do then.
+    """
+    other = tf.argmax(tf.cast(headers[:, what] != headers[0, what], tf.int32))
+    return tf.strings.join(
         [
             "Ranks differ in a collective: rank 0 called ",
             _text(headers[0]),
             tf.strings.format(", rank {} called ", other),
             _text(headers[other]),
-            f" (this is rank {rank}). All ranks must run the same collectives "
-            "in the same order, of the same dtypes and shapes but for the "
-            "number of rows.",
+            f" (this is rank {rank}). {advice}",
         ]
     )
-    message = tf.where(
-        headers[rank, _FAILED] != 0,
-        own_problem,
-        tf.where(headers[failed, _FAILED] != 0, of_another, differ),
-    )
-    failure = tf.debugging.Assert(False, [message])
-    with tf.control_dependencies([failure] if failure is not None else []):
-        return tf.constant(False)
 
 
 def _text(header: Tensor) -> Tensor:

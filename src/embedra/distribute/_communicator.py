@@ -20,10 +20,11 @@ class Communicator(abc.ABC):
     """Exchanges tensors with the other ranks of a job.
 
     All methods are collectives: every rank must call the same ones in the same
-    order, and of the same dtypes and shapes but for the number of rows, which
-    may be 0. They work eagerly, in a `tf.function` and in TF1 graphs. Where a
-    gradient is defined all ranks must compute it, too; it is that of the sum of
-    what the ranks differentiate.
+    order, by the same labels, and of the same dtypes and shapes but for the
+    number of rows, which may be 0; else they fail on all ranks. They work
+    eagerly, in a `tf.function` and in TF1 graphs. Where a gradient is defined
+    all ranks must compute it, too; it is that of the sum of what the ranks
+    differentiate.
 
     Order: eager calls run as they are made. In a `tf.function` they run in the
     order in which they were traced, those of gradients included. In a TF1 graph
@@ -66,7 +67,7 @@ class Communicator(abc.ABC):
                 first ones to rank 0. A list for a list.
             receive_splits: How many rows come from each rank, if that is known,
                 as it is for answers; that saves one exchange.
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
 
         Returns:
             The rows received, those of rank 0 first, and how many came from
@@ -122,7 +123,7 @@ class Communicator(abc.ABC):
             reduction: "sum", "mean" (not of integers), "max" or "min".
             bucket_bytes: The tensors of a list are joined, by dtype, until they
                 take so many bytes, and reduced together.
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
 
         Returns:
             The reduced tensor, or a list.
@@ -158,7 +159,7 @@ class Communicator(abc.ABC):
         return reduced
 
     def all_gather_v(
-        self, value: Any, *, label: str = ""
+        self, value: Any, *, label: str = "", any_label: bool = False
     ) -> tuple[Tensor, Tensor]:
         """Gives every rank the rows of all ranks.
 
@@ -167,7 +168,9 @@ class Communicator(abc.ABC):
 
         Args:
             value: Rows, shape `(n, ...)`; `n` may differ between ranks.
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
+            any_label: Whether it may be another one on each rank, for what is
+                told whatever a rank is at. All ranks must say so.
 
         Returns:
             The rows, those of rank 0 first, and how many each rank gave,
@@ -178,7 +181,7 @@ class Communicator(abc.ABC):
             >>> communicator().all_gather_v([5, 6])[1].numpy().tolist()
             [2]
         """
-        return self._all_gather_v(tf.convert_to_tensor(value), label)
+        return self._all_gather_v(tf.convert_to_tensor(value), label, any_label)
 
     def broadcast(
         self, value: Any, root: int = 0, *, label: str = ""
@@ -191,7 +194,7 @@ class Communicator(abc.ABC):
         Args:
             value: A tensor, of the same dtype and shape on all ranks.
             root: The rank whose value counts.
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
 
         Returns:
             The value.
@@ -217,7 +220,7 @@ class Communicator(abc.ABC):
         """Waits for all ranks.
 
         Args:
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
 
         Returns:
             The operation to run in a TF1 graph, None elsewhere.
@@ -262,7 +265,7 @@ class Communicator(abc.ABC):
 
     @abc.abstractmethod
     def _all_gather_v(
-        self, value: Tensor, label: str
+        self, value: Tensor, label: str, any_label: bool
     ) -> tuple[Tensor, Tensor]: ...
 
     @abc.abstractmethod

@@ -61,7 +61,7 @@ class MpiCommunicator(Communicator):
         """Waits for all ranks.
 
         Args:
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
 
         Returns:
             The operation to run in a TF1 graph, None elsewhere.
@@ -94,8 +94,12 @@ class MpiCommunicator(Communicator):
             label=label,
         )
 
-    def _all_gather_v(self, value: Tensor, label: str) -> tuple[Tensor, Tensor]:
-        return _ops.all_gather_v(_ops.mpi_communicator(), value, label=label)
+    def _all_gather_v(
+        self, value: Tensor, label: str, any_label: bool
+    ) -> tuple[Tensor, Tensor]:
+        return _ops.all_gather_v(
+            _ops.mpi_communicator(), value, label=label, any_label=any_label
+        )
 
     def _broadcast(self, value: Tensor, root: int, label: str) -> Tensor:
         return _ops.broadcast(

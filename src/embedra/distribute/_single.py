@@ -68,8 +68,10 @@ class SingleCommunicator(Communicator):
         del reduction, bucket_bytes, label
         return [tf.identity(value) for value in values]
 
-    def _all_gather_v(self, value: Tensor, label: str) -> tuple[Tensor, Tensor]:
-        del label
+    def _all_gather_v(
+        self, value: Tensor, label: str, any_label: bool
+    ) -> tuple[Tensor, Tensor]:
+        del label, any_label
         return tf.identity(value), tf.shape(value, out_type=tf.int64)[:1]
 
     def _broadcast(self, value: Tensor, root: int, label: str) -> Tensor:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from embedra._typing import Operation, Tensor
 from embedra.scopes import context
 
-from ._call_headers import agree, layout_of
+from ._call_headers import Call, agree, layout_of
 from ._communicator import Communicator
 from ._flat_exchanges import FlatExchanges
 from ._ragged_rows import check_splits, pack, unpack, widths_of
@@ -54,7 +54,7 @@ class TensorFlowCommunicator(Communicator):
         """Waits for all ranks.
 
         Args:
-            label: Name in messages.
+            label: Name in messages, the same on all ranks.
 
         Returns:
             None: TF1 graphs, where it would be an operation, are refused.
@@ -66,7 +66,7 @@ class TensorFlowCommunicator(Communicator):
     ) -> Tensor:
         check_not_tf1()
         return agree(
-            self._exchanges, self.rank, f"{kind} {label!r}", layout, **details
+            self._exchanges, self.rank, Call(kind, label), layout, **details
         )
 
     def _all_to_all_v(
@@ -180,11 +180,13 @@ class TensorFlowCommunicator(Communicator):
             for part, value in zip(reduced, values, strict=True)
         ]
 
-    def _all_gather_v(self, value: Tensor, label: str) -> tuple[Tensor, Tensor]:
+    def _all_gather_v(
+        self, value: Tensor, label: str, any_label: bool
+    ) -> tuple[Tensor, Tensor]:
         received: list[Tensor] = []
 
         def gather(value: Tensor) -> Any:
-            rows, counts = self._gather_rows(value, label)
+            rows, counts = self._gather_rows(value, label, any_label)
             received[:] = [counts]
 
             def gradient(upstream: Tensor) -> Tensor:
@@ -203,13 +205,16 @@ class TensorFlowCommunicator(Communicator):
         (rows,) = _differentiable(gather, [value])
         return rows, received[0]
 
-    def _gather_rows(self, value: Tensor, label: str) -> tuple[Tensor, Tensor]:
+    def _gather_rows(
+        self, value: Tensor, label: str, any_label: bool
+    ) -> tuple[Tensor, Tensor]:
         is_scalar = value.shape.rank == 0
         own_rows = 0 if is_scalar else tf.shape(value)[0]
         counts = self._agree(
             "all_gather_v",
             label,
             layout_of([value], any_rows=True),
+            any_label=any_label,
             rows=own_rows,
             problem="`value` must have rows." if is_scalar else "",
         )

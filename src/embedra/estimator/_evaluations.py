@@ -157,7 +157,7 @@ class Evaluations:
         Of several ranks, rank 0 does.
         """
         ranks = job_ranks()
-        with together(ranks, f"exporting {result.checkpoint}"):
+        with together(ranks, "exporting", result.checkpoint):
             if ranks is None or ranks.rank == 0:
                 self._call_exporters(spec, result, final=final)
 

@@ -25,14 +25,16 @@ def broadcast_state(model: Any, communicator: Communicator) -> None:
         model: Built, and so is its optimizer.
         communicator: Of the ranks.
     """
-    variables = [*model.weights, *model.optimizer.variables]
-    for variable in variables:
+    # An optimizer has a number in its paths, which may differ between ranks.
+    named = [(weight.path, weight) for weight in model.weights]
+    named += [(state.name, state) for state in model.optimizer.variables]
+    for name, variable in named:
         dtype = keras.backend.standardize_dtype(variable.dtype)
         if dtype in _SENT and 0 not in variable.shape:
             variable.assign(
                 communicator.broadcast(
                     tf.convert_to_tensor(variable.value),
-                    label=f"first value of {variable.path}",
+                    label=f"first value of {name}",
                 )
             )
 

@@ -124,7 +124,7 @@ class TrainingState:
             MismatchError: If it is not one of this model and optimizer.
             RankError: On all ranks of a job, if one of them failed.
         """
-        with together(self._communicator, f"restoring {prefix}"):
+        with together(self._communicator, "restoring", prefix):
             self._restore(prefix)
 
     def _restore(self, prefix: str) -> None:

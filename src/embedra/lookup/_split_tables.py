@@ -119,12 +119,12 @@ def _sharded_read(group: list[_Part], wire_dtype: str | None) -> ShardedRead:
         )
 
     reader = group[0].first.reader
-    others = f" and {len(group) - 1} more" if len(group) > 1 else ""
     return ShardedRead(
         [part.keys for part in group],
         read_rows,
         wire_dtype or reader.wire_dtype,
-        f"{reader.table.name}{others}",
+        # Of all: a table must not get the keys of another.
+        ", ".join(part.first.reader.table.name for part in group),
     )
 
 

@@ -147,7 +147,7 @@ def export(
         TensorShape([2, 1])
     """
     communicator = job_communicator()
-    with together(communicator, f"exporting to {export_dir}"):
+    with together(communicator, "exporting to", str(export_dir)):
         check_flag("native_ops", native_ops)
         check_flag("as_text", as_text)
         check_flag("versioned", versioned)
