@@ -538,15 +538,6 @@ def test_a_save_that_fails_is_as_if_it_had_not_been(chain, monkeypatch):
     assert records_of(restored(folder)[0]) == records_of(table)
 
 
-def test_ranks_are_refused(tmp_path):
-    class Ranks:
-        rank, size = 0, 2
-
-    table = make_table(communicator=Ranks())
-    with pytest.raises(NotImplementedError, match=r"2 ranks.*CheckpointFolder"):
-        saves_of(tmp_path, table=table).save(1)
-
-
 def test_a_folder_of_checkpoints_may_be_beside(tmp_path):
     table = make_table()
     checkpoint = tf.train.Checkpoint(table=table)

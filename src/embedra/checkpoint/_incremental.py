@@ -8,7 +8,12 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from embedra import table as table_lib
-from embedra.distribute import job_communicator
+from embedra.distribute import (
+    gather_values,
+    job_communicator,
+    one_writer,
+    together,
+)
 
 from ._paths import check_path, publish
 from ._pointer import POINTER, Kept, write_pointer
@@ -36,8 +41,13 @@ class IncrementalCheckpoints:
     A save is written under another name, flushed to disk and renamed, its index
     last, so that a kill leaves those before it. What it leaves half-written is
     removed by the next save. One object at a time should write to a folder: a
-    save that finds others than its own there is full. Not for jobs of several
-    ranks, which `CheckpointFolder` is for.
+    save that finds others than its own there is full.
+
+    In a job of several ranks all of them make the object and call its methods.
+    Each rank writes what changed of its part of tables that are split, rank 0
+    all else, and looks into the folder, which the machines must share. Any
+    number of ranks, also one process, restores what any number saved, and goes
+    on with a delta.
 
     Args:
         checkpoint: What to save and restore. A full checkpoint counts up its
@@ -47,7 +57,6 @@ class IncrementalCheckpoints:
             deltas.
 
     Raises:
-        NotImplementedError: In a job of several ranks.
         TypeError: If `checkpoint` is none.
         ValueError: If `keep` is not positive, or TensorFlow cannot read
             checkpoints in such a path.
@@ -89,18 +98,12 @@ class IncrementalCheckpoints:
             raise ValueError(msg)
         self.directory = os.fspath(directory)
         check_path(self.directory)
-        communicator = job_communicator()
-        if communicator is not None and communicator.size > 1:
-            msg = (
-                "IncrementalCheckpoints are for one process; this job has "
-                f"{communicator.size} ranks. Use "
-                "`embedra.checkpoint.CheckpointFolder`, which ranks write "
-                "together."
-            )
-            raise NotImplementedError(msg)
+        self._ranks = job_communicator()
+        self._is_first = self._ranks is None or self._ranks.rank == 0
         self._checkpoint = checkpoint
         self._keep = keep
-        # What this object knows to be on disk, the newest last.
+        # What this object knows to be on disk, the newest last; and what this
+        # rank's parts of tables are there.
         self._chain: list[Save] = []
         self._tables: Mapping[str, table_lib.Snapshot] = {}
 
@@ -120,10 +123,28 @@ class IncrementalCheckpoints:
             its step.
 
         Raises:
+            RankError: In a job, on all ranks, if one of them failed.
             ValueError: If there is a save of this or a later step in the
-                folder, or `full=False` and a delta has nothing to follow.
+                folder, or `full=False` and a delta has nothing to follow. In a
+                job it is the cause of the RankError on rank 0.
         """
-        step = int(step)
+        with together(self._ranks, "saving to", self.directory):
+            planned = self._plan(int(step), full) if self._is_first else None
+            told = gather_values(self._ranks, planned, label="next save")
+        save = Save(*told[0])
+        tables = self._write(save, self._tables if save.after else {})
+        self._chain = [*self._chain, save] if save.after else [save]
+        self._tables = tables
+        with together(self._ranks, "tidying", self.directory):
+            if self._is_first:
+                newest = Kept(save.name, time.time())
+                write_pointer(self.directory, [newest], [], newest.seconds)
+                saves = SavesInFolder(self.directory)
+                _tidy(self.directory, saves, self._keep)
+        return self._path(save.name)
+
+    def _plan(self, step: int, full: bool | None) -> Save:
+        """Decides what to save next, and makes room for it."""
         saves = SavesInFolder(self.directory)
         self._check_later(step, saves)
         before = None if full else self._to_follow(saves)
@@ -134,15 +155,8 @@ class IncrementalCheckpoints:
                 "it would follow. Save with `full=True`, or `restore()` first."
             )
             raise ValueError(msg)
-        save = Save.following(step, before)
         _tidy(self.directory, saves, self._keep)
-        tables = self._write(save, {} if before is None else self._tables)
-        self._chain = [*self._chain, save] if before else [save]
-        self._tables = tables
-        newest = Kept(save.name, time.time())
-        write_pointer(self.directory, [newest], [], newest.seconds)
-        _tidy(self.directory, SavesInFolder(self.directory), self._keep)
-        return self._path(save.name)
+        return Save.following(step, before)
 
     def restore(self) -> int | None:
         """Restores the newest state; call it when the model is built.
@@ -155,18 +169,28 @@ class IncrementalCheckpoints:
 
         Raises:
             ChainError: If a delta is missing or of another chain; it names the
-                file. Nothing is changed then.
+                file. Nothing is changed then. In a job it is the cause of the
+                RankError on rank 0.
+            RankError: In a job, on all ranks, if one of them failed.
         """
+        with together(self._ranks, "restoring from", self.directory):
+            found = self._saved() if self._is_first else []
+            told = gather_values(self._ranks, found, label="saves")[0]
+            if not told:
+                return None
+            chain = [Save(*each) for each in told]
+            prefixes = [self._path(save.name) for save in chain]
+            with table_lib.restoring_chain(prefixes) as tables:
+                self._checkpoint.restore(prefixes[-1])
+        self._chain, self._tables = chain, tables
+        return chain[-1].step
+
+    def _saved(self) -> list[Save]:
+        """Reads which saves of the folder are to be restored."""
         saves = SavesInFolder(self.directory)
         chain = saves.chain()
         self._check_newest(saves)
-        if not chain:
-            return None
-        prefixes = [self._path(save.name) for save in chain]
-        with table_lib.restoring_chain(prefixes) as tables:
-            self._checkpoint.restore(prefixes[-1])
-        self._chain, self._tables = chain, tables
-        return chain[-1].step
+        return chain
 
     def _path(self, name: str) -> str:
         return os.path.join(self.directory, name)
@@ -217,20 +241,33 @@ class IncrementalCheckpoints:
         self, save: Save, since: Mapping[str, table_lib.Snapshot]
     ) -> Mapping[str, table_lib.Snapshot]:
         """Writes a save; returns what the tables in it are."""
-        partial = self._path(save.name + _PARTIAL)
-        tf.io.gfile.makedirs(partial)
         # As `tf.train.Checkpoint.save` does, for those who `restore`.
         self._checkpoint.save_counter.assign_add(1)
         try:
-            with table_lib.saving_changes(since) as tables:
-                prefix = os.path.join(partial, save.name)
-                write_save(self._checkpoint, prefix, save)
-            publish(partial, self.directory)
+            with together(self._ranks, "saving", self._path(save.name)):
+                return self._write_partial(save, since)
         except BaseException:
             self._checkpoint.save_counter.assign_sub(1)
             raise
+
+    def _write_partial(
+        self, save: Save, since: Mapping[str, table_lib.Snapshot]
+    ) -> Mapping[str, table_lib.Snapshot]:
+        """Writes a save under another name, and renames it."""
+        partial = self._path(save.name + _PARTIAL)
+        if self._is_first:
+            tf.io.gfile.makedirs(partial)
+        try:
+            with (
+                table_lib.saving_changes(since) as tables,
+                one_writer(os.path.join(partial, save.name), self._ranks) as to,
+            ):
+                write_save(self._checkpoint, to, save)
+            if self._is_first:
+                publish(partial, self.directory)
         finally:
-            tf.io.gfile.rmtree(partial)
+            if self._is_first:
+                tf.io.gfile.rmtree(partial)
         return tables
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from ._owned import own_records
 from ._records import Records
 from ._saved_chunks import chunks_in, read, read_chunks
 from ._snapshot import (
@@ -100,7 +101,7 @@ def read_records(table: Table, path: str, prefix: tf.Tensor) -> Iterator[Any]:
             restored.
 
     Yields:
-        Records.
+        Records; of a chain those of this rank.
     """
     chain = _chain(prefix)
     if chain is None:
@@ -109,7 +110,10 @@ def read_records(table: Table, path: str, prefix: tf.Tensor) -> Iterator[Any]:
         return
     header = TableHeader.from_json(*_any_format(_header_text(path, prefix)))
     found = SnapshotBuilder(header.slots)
-    for records in _newest(table, path, _files(path, chain.prefixes)):
+    for newest in _newest(table, path, _files(path, chain.prefixes)):
+        # What other ranks have is not gone when it is not found here.
+        own = own_records(table, *map(tf.convert_to_tensor, newest))
+        records = Records(*(column.numpy() for column in own))
         found.add(records)
         yield records
     chain.found[path] = found.build()

@@ -19,7 +19,7 @@ from embedra import _ops
 from embedra.distribute import Communicator, gather_values
 
 from ._chain import read_header, read_records
-from ._delta import TablePart, refuse_split
+from ._delta import TablePart
 from ._group import TableGroup
 from ._joint_checkpoint import save_jointly
 from ._planned_export import chunk_count
@@ -72,7 +72,6 @@ def save_groups(
     Returns:
         The prefixes written.
     """
-    refuse_split(groups.values())
     prefixes: list[tf.Tensor] = []
     for communicator, parts in _by_communicator(groups).items():
         if communicator is None:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from ._group import TableGroup
 from ._records import Records
 from ._resource import CHUNK_SIZE
-from ._snapshot import Snapshot, SnapshotBuilder
+from ._snapshot import Keys, Snapshot, SnapshotBuilder
 from ._state import DELTA_FORMAT, TableHeader
 
 
@@ -50,28 +49,6 @@ def saving_changes(
         _CURRENT.reset(token)
 
 
-def refuse_split(groups: Iterable[TableGroup]) -> None:
-    """Raises if only changes are to be saved of tables that ranks split.
-
-    Args:
-        groups: The tables.
-
-    Raises:
-        NotImplementedError: If so.
-    """
-    if _CURRENT.get() is None:
-        return
-    for group in groups:
-        if group.communicator is not None:
-            msg = (
-                f"Table {group.first.name!r} is split over "
-                f"{group.communicator.size} ranks. Incremental checkpoints are "
-                "for one process: use `embedra.checkpoint.CheckpointFolder`, "
-                "which ranks write together."
-            )
-            raise NotImplementedError(msg)
-
-
 class TablePart:
     """What of a table goes to a checkpoint: all of it, or what changed.
 
@@ -92,10 +69,10 @@ class TablePart:
         """Picks the records to write, and takes note of all.
 
         Args:
-            exported: Chunks of all records, none of them empty.
+            exported: Chunks of all records.
 
         Yields:
-            Chunks to write.
+            Chunks to write, no more than there are of all records.
         """
         if self._save is None:
             yield from exported
@@ -105,16 +82,27 @@ class TablePart:
         yield from changed if self._since is None else _merged(changed)
         self._save.now[self._path] = now.build()
 
+    @property
+    def header(self) -> str:
+        """The header, as JSON; it tells whether this is all of the table."""
+        if self._since is None:
+            return self._header.to_json()
+        return self._header.to_json(DELTA_FORMAT)
+
+    @property
+    def gone(self) -> Keys | None:
+        """Keys that are gone, once the chunks are read; None if it is whole."""
+        if self._save is None or self._since is None:
+            return None
+        return self._since.gone(self._save.now[self._path])
+
     def description(self) -> dict[str, Any]:
         """Returns what is written beside the chunks, after them, by name."""
-        header = self._header
-        if self._save is None or self._since is None:
-            return {f"{self._path}/header": tf.constant(header.to_json())}
-        gone = self._since.gone(self._save.now[self._path])
-        return {
-            f"{self._path}/header": tf.constant(header.to_json(DELTA_FORMAT)),
-            f"{self._path}/removed_keys": tf.constant(gone),
-        }
+        gone = self.gone
+        written = {f"{self._path}/header": tf.constant(self.header)}
+        if gone is not None:
+            written[f"{self._path}/removed_keys"] = tf.constant(gone)
+        return written
 
     def _changed(
         self, exported: Iterable[list[tf.Tensor]], now: SnapshotBuilder

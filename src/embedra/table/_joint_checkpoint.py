@@ -2,8 +2,9 @@
 
 The parts lie beside each other, under the prefix of rank 0, and together are
 what one process would have written: chunks are numbered through, and the
-gradients that are pending are slices of one tensor. Rank 0 gives all of them
-to TensorFlow, which merges them; the others give none.
+gradients that are pending are slices of one tensor, as are the keys that are
+gone in a delta. Rank 0 gives all of them to TensorFlow, which merges them; the
+others give none.
 """
 
 from collections.abc import Mapping
@@ -13,12 +14,13 @@ import tensorflow as tf
 
 from embedra.distribute import Communicator, gather_values, together
 
+from ._delta import TablePart
 from ._group import TableGroup
 from ._joint_state import JointState, joint_states
 from ._planned_export import export_planned
 from ._prefix_writer import PrefixWriter
 from ._resource import CHUNK_SIZE
-from ._saved_chunks import named
+from ._saved_chunks import named, no_records
 
 
 _LABEL = "saving tables"
@@ -45,25 +47,36 @@ def save_jointly(
             removed.
     """
     own_prefix = file_prefix.numpy().decode()
-    prefix = f"{own_prefix}_rank{communicator.rank}"
+    rank = communicator.rank
+    prefix = f"{own_prefix}_rank{rank}"
     try:
         with together(communicator, _LABEL):
             given = gather_values(communicator, own_prefix, label=_LABEL)
             _check_places(given)
-            prefix = f"{given[0]}_rank{communicator.rank}"
+            prefix = f"{given[0]}_rank{rank}"
             states = joint_states(groups, communicator, CHUNK_SIZE)
+            parts = {
+                path: TablePart(path, state.header)
+                for path, state in states.items()
+            }
             with PrefixWriter(prefix) as writer:
                 for path, group in groups.items():
-                    _write(writer, path, group, states[path], communicator.rank)
+                    _write_chunks(
+                        writer, path, group, states[path], parts[path], rank
+                    )
+                    _write_pending(writer, path, states[path], rank)
+                _write_gone(writer, parts, communicator)
+                if rank == 0:
+                    _write_headers(writer, states, parts)
             own = [part.numpy().decode() for part in writer.prefixes]
             written = gather_values(communicator, own, label=_LABEL)
-            if communicator.rank == 0:
+            if rank == 0:
                 _check_visible(written)
     except BaseException:
         for file in tf.io.gfile.glob(f"{prefix}_*"):
             tf.io.gfile.remove(file)
         raise
-    if communicator.rank != 0:
+    if rank != 0:
         return []
     return [tf.constant(part) for parts in written for part in parts]
 
@@ -93,27 +106,47 @@ def _check_visible(written: list[list[str]]) -> None:
                 raise FileNotFoundError(msg)
 
 
-def _write(
+def _write_chunks(
     writer: PrefixWriter,
     path: str,
     group: TableGroup,
     state: JointState,
+    part: TablePart,
     rank: int,
 ) -> None:
-    """Writes this rank's part of a group."""
-    chunk = sum(map(sum, state.chunks[:rank]))
-    for table, count in zip(group.tables, state.chunks[rank], strict=True):
-        for columns in export_planned(table, count):
-            writer.write(named(path, chunk, columns))
-            chunk += 1
-    _write_pending(writer, path, state, rank)
-    if rank == 0:
+    """Writes this rank's records of a group.
+
+    A delta has as many chunks as the table, as it is not known before how many
+    it fills; the others hold nothing.
+    """
+    first = sum(map(sum, state.chunks[:rank]))
+    numbers = iter(range(first, first + sum(state.chunks[rank])))
+    exported = (
+        columns
+        for table, count in zip(group.tables, state.chunks[rank], strict=True)
+        for columns in export_planned(table, count)
+    )
+    for columns in part.chunks(exported):
+        writer.write(named(path, next(numbers), columns))
+    left: dict[str, Any] = {}
+    for number in numbers:
+        left |= named(path, number, no_records(state.header))
+    if left:
+        writer.write(left)
+
+
+def _write_headers(
+    writer: PrefixWriter,
+    states: Mapping[str, JointState],
+    parts: Mapping[str, TablePart],
+) -> None:
+    """Writes what rank 0 says of each group as a whole."""
+    for path, state in states.items():
+        chunks = sum(map(sum, state.chunks))
         writer.write(
             {
-                f"{path}/header": tf.constant(state.header.to_json()),
-                f"{path}/chunks": tf.constant(
-                    sum(map(sum, state.chunks)), tf.int64
-                ),
+                f"{path}/header": tf.constant(parts[path].header),
+                f"{path}/chunks": tf.constant(chunks, tf.int64),
             }
         )
 
@@ -121,19 +154,63 @@ def _write(
 def _write_pending(
     writer: PrefixWriter, path: str, state: JointState, rank: int
 ) -> None:
-    """Writes this rank's slices of the gradients that are pending."""
-    counts = state.pending_counts
-    total, start, count = sum(counts), sum(counts[:rank]), counts[rank]
+    """Writes this rank's gradients that are pending."""
     keys, gradients = state.pending
-    tensors: dict[str, Any] = {
-        f"{path}/pending_keys": tf.constant(keys),
-        f"{path}/pending_gradients": tf.constant(gradients),
+    tensors = {
+        f"{path}/pending_keys": keys,
+        f"{path}/pending_gradients": gradients,
     }
-    if count:
-        slices = (
-            f"{total} {start},{count}",
-            f"{total} {state.header.dim} {start},{count}:-",
+    _write_slices(writer, tensors, state.pending_counts, rank)
+
+
+def _write_gone(
+    writer: PrefixWriter,
+    parts: Mapping[str, TablePart],
+    communicator: Communicator,
+) -> None:
+    """Writes the keys that are gone from this rank, if this is a delta."""
+    gone = {
+        path: part.gone for path, part in parts.items() if part.gone is not None
+    }
+    counts = gather_values(
+        communicator,
+        {path: len(keys) for path, keys in gone.items()},
+        label="removed keys",
+    )
+    for path, keys in gone.items():
+        _write_slices(
+            writer,
+            {f"{path}/removed_keys": keys},
+            [found[path] for found in counts],
+            communicator.rank,
         )
-        writer.write(tensors, dict(zip(tensors, slices, strict=True)))
-    elif total == 0 and rank == 0:
-        writer.write(tensors)
+
+
+def _write_slices(
+    writer: PrefixWriter,
+    tensors: dict[str, Any],
+    counts: list[int],
+    rank: int,
+) -> None:
+    """Writes this rank's slices of tensors that ranks have rows of.
+
+    Args:
+        writer: Writes them.
+        tensors: This rank's rows by the tensor's name.
+        counts: For each rank how many rows it has.
+        rank: This one.
+    """
+    total, start, count = sum(counts), sum(counts[:rank]), counts[rank]
+    if total == 0 and rank == 0:
+        writer.write(
+            {name: tf.constant(rows) for name, rows in tensors.items()}
+        )
+    if count == 0:
+        return
+    slices = {}
+    for name, rows in tensors.items():
+        shape = " ".join(map(str, (total, *rows.shape[1:])))
+        slices[name] = f"{shape} {start},{count}" + ":-" * (rows.ndim - 1)
+    writer.write(
+        {name: tf.constant(rows) for name, rows in tensors.items()}, slices
+    )

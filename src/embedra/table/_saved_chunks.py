@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 from ._records import Records
-from ._state import COLUMNS
+from ._state import COLUMNS, TableHeader
 
 
 def named(path: str, chunk: int, columns: Any) -> dict[str, Any]:
@@ -70,3 +70,15 @@ def read_chunks(
     dtypes = (tf.int64, dtype, tf.float32, tf.int64, tf.int64)
     for chunk in range(chunks):
         yield Records(*read(prefix, named(path, chunk, dtypes)))
+
+
+def no_records(header: TableHeader) -> list[tf.Tensor]:
+    """Returns the columns of a chunk without records.
+
+    Args:
+        header: Of the table.
+    """
+    width = sum(slot.width for slot in header.slots)
+    none = tf.zeros(0, tf.int64)
+    rows = tf.zeros((0, header.dim), header.dtype)
+    return [none, rows, tf.zeros((0, width)), none, none]

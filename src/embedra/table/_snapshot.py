@@ -73,7 +73,7 @@ class SnapshotBuilder:
         """Adds records.
 
         Args:
-            records: At least one.
+            records: Any number.
 
         Returns:
             Their digests, `uint64`, shape `(n,)`.
@@ -96,12 +96,14 @@ def digests(records: Records) -> Digests:
     """Digests records; their keys take no part.
 
     Args:
-        records: At least one, all columns whole.
+        records: Any number, all columns whole.
 
     Returns:
         Digests, `uint64`, shape `(n,)`.
     """
     count = len(records.keys)
+    if not count:
+        return np.zeros(0, np.uint64)
     columns = [
         np.ascontiguousarray(column).reshape(count, -1).view(np.uint8)
         for column in records[1:]

@@ -14,6 +14,7 @@ from ._joint_state import JointState, joint_states
 from ._planned_export import export_planned
 from ._records import Records
 from ._resource import CHUNK_SIZE
+from ._saved_chunks import no_records
 from ._state import TableHeader
 
 
@@ -70,18 +71,11 @@ def _stream_records(
         export_planned(table, count, size)
         for table, count in zip(group.tables, counts, strict=True)
     )
-    nothing = _no_records(group, state)
+    nothing = no_records(state.header)
     for _ in range(max(map(sum, state.chunks))):
         received = _to_first(Records(*next(own, nothing)), communicator)
         if communicator.rank == 0:
             yield received
-
-
-def _no_records(group: TableGroup, state: JointState) -> list[Any]:
-    width = sum(slot.width for slot in state.header.slots)
-    none = tf.zeros(0, tf.int64)
-    rows = tf.zeros((0, group.first.dim), group.first.dtype)
-    return [none, rows, tf.zeros((0, width)), none, none]
 
 
 def _to_first(records: Records, communicator: Communicator) -> Records:
