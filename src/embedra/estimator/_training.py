@@ -18,6 +18,7 @@ from embedra.train import (
 
 from ._graphs import Built, Plan, add_saver, build, session_config
 from ._modes import ModeKeys
+from ._rank_averages import with_averages_of_all
 from ._rank_loss import with_loss_of_all
 from ._ranks import job_ranks
 from ._run_config import RunConfig
@@ -52,6 +53,7 @@ def train(
         built = build(plan, input_fn, ModeKeys.TRAIN)
         ranks = job_ranks()
         if ranks is not None:
+            built = with_averages_of_all(built, ranks)
             built = with_loss_of_all(built, ranks)
         _add_summaries(built)
         add_saver(plan.config, built.spec.scaffold)

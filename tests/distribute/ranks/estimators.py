@@ -107,11 +107,17 @@ canned = tf.estimator.DNNLinearCombinedClassifier(
     linear_feature_columns=[user, fc.numeric_column("age")],
     dnn_feature_columns=[fc.embedding_column(user, 4)],
     dnn_hidden_units=[4],
+    batch_norm=True,
 )
 assert told(canned.model_dir) == [canned.model_dir] * SIZE
-canned.train(input_fn(), steps=3)
+canned.train(input_fn(batches=3 * RANK))
 keys = canned.get_variable_value("linear/linear_model/user/weights/keys")
-assert sorted(keys) == sorted(set(models.USERS[: 3 * models.BATCH]))
+rows = np.arange(3 * models.BATCH).reshape(3, SIZE, -1)[:, 1:].reshape(-1)
+assert sorted(keys) == sorted(set(models.USERS[rows]))
+averages = [n for n in canned.get_variable_names() if "/moving_" in n]
+assert averages
+for name in averages:
+    assert np.isfinite(canned.get_variable_value(name)).all(), name
 
 # Weights that ranks train apart are told.
 

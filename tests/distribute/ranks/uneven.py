@@ -16,6 +16,15 @@ rows_of_batches = models.batches(ranks.rank)
 for name in models.OPTIMIZERS:
     models.train(folder / name, name, rows_of_batches)
 
+models.train(
+    folder / "averages", "adam", rows_of_batches, models.averaging_model_fn
+)
+
+# They begin with what others have learnt: one process, and ranks.
+for name, (source, which) in models.WARM_STARTS.items():
+    warm = (folder / source, which)
+    models.train(folder / f"from_{name}", "adam", rows_of_batches, warm=warm)
+
 # Steps are those of all ranks.
 stopped = models.train(folder / "stopped", "sgd", rows_of_batches, max_steps=3)
 assert int(stopped.get_variable_value("global_step")) == 3

@@ -96,7 +96,32 @@ def model_fn(features, labels, mode, params):
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
 
 
-def train(folder, optimizer, rows_of_batches, **arguments):
+def averaging_model_fn(features, labels, mode, params):
+    """Follows the mean of batches, as batch normalization does."""
+    mean = tf.get_variable("moving_mean", (2,), trainable=False)
+    weights = tf.get_variable("weights", (2,))
+    now = tf.reduce_mean(features["age"], axis=0)
+    update = mean.assign_sub(0.1 * (mean - now))
+    score = tf.linalg.matvec(features["age"], weights)
+    loss = tf.reduce_mean((score - labels) ** 2)
+    with tf.control_dependencies([update]):
+        train_op = OPTIMIZERS[params["optimizer"]]().minimize(
+            loss, tf.train.get_global_step()
+        )
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+
+# By what each estimator begins with what another has learnt, and which.
+WARM_STARTS = {
+    "one": ("source", ".*"),
+    "both": ("adam", ".*"),
+    "slots": ("source", ["user", "tag", "weights", "bias"]),
+}
+
+
+def train(
+    folder, optimizer, rows_of_batches, model=model_fn, warm=None, **arguments
+):
     """Trains an estimator, and returns it."""
     config = hb.estimator.RunConfig(
         save_checkpoints_secs=None,
@@ -104,5 +129,9 @@ def train(folder, optimizer, rows_of_batches, **arguments):
         log_step_count_steps=None,
     )
     params = {"optimizer": optimizer, "clip": optimizer == "adagrad"}
-    estimator = hb.estimator.Estimator(model_fn, str(folder), config, params)
+    if warm is not None:
+        warm = hb.estimator.WarmStartSettings(*warm)
+    estimator = hb.estimator.Estimator(
+        model, str(folder), config, params, warm_start_from=warm
+    )
     return estimator.train(input_fn(rows_of_batches), **arguments)
