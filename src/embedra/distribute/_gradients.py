@@ -50,15 +50,37 @@ def reduce_gradients(
             reduced[place] = _gathered(communicator, gradient, share)
         elif gradient is not None:
             dense.append(place)
-    if dense:
+    for bucket in _buckets(gradients, dense, bucket_bytes):
         totals = communicator.all_reduce(
-            [_scaled(gradients[place], share) for place in dense],
+            [_scaled(gradients[place], share) for place in bucket],
             bucket_bytes=bucket_bytes,
             label="gradients",
         )
-        for place, total in zip(dense, totals, strict=True):
+        for place, total in zip(bucket, totals, strict=True):
             reduced[place] = total
     return reduced
+
+
+def _buckets(
+    gradients: Sequence[Any], places: Sequence[int], bucket_bytes: int
+) -> list[list[int]]:
+    """Groups gradients, those of the last weights first.
+
+    A backward pass makes them in that order, so a bucket can be exchanged while
+    the gradients of earlier layers are still being computed.
+    """
+    buckets: list[list[int]] = []
+    room = 0
+    for place in reversed(places):
+        if room <= 0:
+            buckets.append([])
+            room = bucket_bytes
+        buckets[-1].append(place)
+        gradient = gradients[place]
+        # What is not known when a function is traced counts as nothing.
+        elements = gradient.shape.num_elements() or 0
+        room -= elements * gradient.dtype.size
+    return buckets
 
 
 def _gathered(
