@@ -23,6 +23,7 @@ from ._delta import TablePart
 from ._group import TableGroup
 from ._joint_checkpoint import save_jointly
 from ._planned_export import chunk_count
+from ._prefix_writer import PrefixWriter
 from ._resource import CHUNK_SIZE
 from ._restore import replace_state, set_layout
 from ._saved_chunks import named, read, read_chunks
@@ -85,35 +86,24 @@ def _save_whole(
     groups: dict[str, TableGroup], file_prefix: Any
 ) -> list[tf.Tensor]:
     """Writes groups of tables by this process alone."""
-    prefixes: list[tf.Tensor] = []
-
-    def write(tensors: dict[str, Any]) -> None:
-        prefix = tf.strings.join([file_prefix, f"_{len(prefixes):06d}"])
-        tf.raw_ops.SaveV2(
-            prefix=prefix,
-            tensor_names=list(tensors),
-            shape_and_slices=[""] * len(tensors),
-            tensors=list(tensors.values()),
-        )
-        prefixes.append(prefix)
-
-    for path, group in groups.items():
-        part = TablePart(path, group_header(group))
-        exported = (c for table in group.tables for c in _export(table))
-        chunk = 0
-        for columns in part.chunks(exported):
-            write(named(path, chunk, columns))
-            chunk += 1
-        keys, gradients = group_pending(group)
-        write(
-            {
-                **part.description(),
-                f"{path}/chunks": tf.constant(chunk, tf.int64),
-                f"{path}/pending_keys": tf.constant(keys),
-                f"{path}/pending_gradients": tf.constant(gradients),
-            }
-        )
-    return prefixes
+    with PrefixWriter(file_prefix) as writer:
+        for path, group in groups.items():
+            part = TablePart(path, group_header(group))
+            exported = (c for table in group.tables for c in _export(table))
+            chunk = 0
+            for columns in part.chunks(exported):
+                writer.write(named(path, chunk, columns))
+                chunk += 1
+            keys, gradients = group_pending(group)
+            writer.write(
+                {
+                    **part.description(),
+                    f"{path}/chunks": tf.constant(chunk, tf.int64),
+                    f"{path}/pending_keys": tf.constant(keys),
+                    f"{path}/pending_gradients": tf.constant(gradients),
+                }
+            )
+    return writer.prefixes
 
 
 def restore_groups(groups: dict[str, TableGroup], merged_prefix: Any) -> None:
