@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra import metrics
 from embedra.distribute import Communicator
 
 
@@ -11,9 +12,10 @@ v1: Any = tf.compat.v1
 
 
 class MetricsOverRanks(v1.train.SessionRunHook):
-    """Adds up over ranks what metrics have counted, before they are read.
+    """Puts together what metrics of all ranks hold, before they are read.
 
-    Counts and sums are what the variables of metrics hold.
+    Counts and sums, which the variables of most metrics hold, are added up;
+    examples that metrics keep are gathered.
 
     Args:
         ranks: The ranks of the job.
@@ -21,29 +23,35 @@ class MetricsOverRanks(v1.train.SessionRunHook):
 
     def __init__(self, ranks: Communicator) -> None:
         self._ranks = ranks
-        self._summed: Any = None
+        self._merged: Any = None
 
     def begin(self) -> None:
         """Adds what does it to the graph.
 
         Raises:
-            NotImplementedError: If a metric holds something else.
+            NotImplementedError: If a metric holds something else, that grows.
         """
-        summed = []
+        merged = []
         with self._ranks.chain("metrics"):
+            gathered = set()
+            for store in metrics.example_stores():
+                gathered |= {id(variable) for variable in store.variables}
+                merged.append(store.gather(self._ranks, "examples of metrics"))
             for variable in v1.get_collection(v1.GraphKeys.METRIC_VARIABLES):
+                if id(variable) in gathered:
+                    continue
                 if not variable.shape.is_fully_defined():
                     msg = (
-                        f"Metric {variable.op.name!r} keeps examples, which "
-                        "are not brought together from several ranks in TF1 "
-                        "graphs. Evaluate it in one process."
+                        f"Metric variable {variable.op.name!r} grows, and "
+                        "cannot be added up over ranks. Evaluate it in one "
+                        "process."
                     )
                     raise NotImplementedError(msg)
                 total = self._ranks.all_reduce(
                     variable.read_value(), label=variable.op.name
                 )
-                summed.append(v1.assign(variable, total).op)
-        self._summed = tf.group(*summed)
+                merged.append(v1.assign(variable, total).op)
+        self._merged = tf.group(*merged)
 
     def end(self, session: Any) -> None:
         """Does it.
@@ -51,4 +59,4 @@ class MetricsOverRanks(v1.train.SessionRunHook):
         Args:
             session: The session.
         """
-        session.run(self._summed)
+        session.run(self._merged)

@@ -5,7 +5,7 @@ grouped metrics by putting them after one another.
 """
 
 from ._auc import auc as auc
-from ._gauc import gauc as gauc
+from ._gauc import example_stores as example_stores, gauc as gauc
 from ._keras_auc import AUC as AUC
 from ._keras_gauc import GroupedAUC as GroupedAUC
 from ._means import accuracy as accuracy, mean as mean

@@ -9,6 +9,9 @@ from ._graph import check_graph, collect, metric_variable
 from ._groups import ExampleStore, group_examples, grouped_auc
 
 
+_STORES = "embedra/example_stores"
+
+
 def gauc(
     labels: Any,
     predictions: Any,
@@ -58,7 +61,21 @@ def gauc(
     with tf.compat.v1.variable_scope(name, "gauc"):
         batch = group_examples(labels, predictions, indicators, None)
         store = ExampleStore(metric_variable)
+        tf.compat.v1.add_to_collection(_STORES, store)
         value = tf.cast(grouped_auc(store.read()), tf.float32, "value")
         with tf.control_dependencies([store.add(batch)]):
             update = tf.cast(grouped_auc(batch), tf.float32, "update_op")
     return collect(value, update, metrics_collections, updates_collections)
+
+
+def example_stores() -> list[ExampleStore]:
+    """Returns what metrics of the current TF1 graph keep examples in.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> with tf.Graph().as_default():
+        ...     _ = gauc([0, 1], [0.1, 0.9])
+        ...     len(example_stores())
+        1
+    """
+    return list(tf.compat.v1.get_collection(_STORES))

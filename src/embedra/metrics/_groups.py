@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from embedra.distribute import Communicator
+
 from ._inputs import check_as_many, examples
 
 
@@ -184,6 +186,27 @@ class ExampleStore:
         return GroupExamples(
             self._groups.read_value()[:size], self._values.read_value()[:size]
         )
+
+    def gather(self, communicator: Communicator, label: str) -> tf.Operation:
+        """Stores what all ranks do, in a TF1 graph. All of them must run it.
+
+        Args:
+            communicator: Of the ranks.
+            label: Name in messages.
+
+        Returns:
+            The operation.
+        """
+        own = self.read()
+        groups, _ = communicator.all_gather_v(own.groups, label=label)
+        values, _ = communicator.all_gather_v(own.values, label=label)
+        # What is stored is read before.
+        with tf.control_dependencies([groups, values]):
+            return tf.group(
+                self._groups.assign(groups, read_value=False),
+                self._values.assign(values, read_value=False),
+                self._size.assign(tf.size(groups, tf.int64), read_value=False),
+            )
 
     def reset(self) -> None:
         """Forgets all examples, and gives their memory back."""

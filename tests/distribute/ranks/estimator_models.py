@@ -60,6 +60,7 @@ def model_fn(features, labels, mode, params):
         train_op=train_op,
         eval_metric_ops={
             "auc": hb.metrics.auc(labels, click),
+            "gauc": hb.metrics.gauc(labels, click, features["word"]),
             "click": tf.metrics.mean(click),
         },
     )
