@@ -45,17 +45,15 @@ def one_writer(
     """
     path = os.fspath(path)
     name = os.path.basename(path.rstrip("/"))
-    # The same on all ranks also where each is given a path of its own.
-    label = f"writing {name}"
     if communicator is None:
         communicator = job_communicator()
     if communicator is None or communicator.rank == 0:
-        with together(communicator, label):
+        with together(communicator, "writing", path):
             yield path
         return
     scratch = tempfile.mkdtemp(prefix="embedra-")
     try:
-        with together(communicator, label):
+        with together(communicator, "writing", path):
             yield os.path.join(scratch, name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -92,8 +92,7 @@ def _save(
         save(path, overwrite)
         return
     path = os.fspath(path)
-    # In a `one_writer` each rank has a folder of its own.
-    with together(communicator, f"saving {os.path.basename(path)}"):
+    with together(communicator, "saving", path):
         _check_free(path, communicator, overwrite)
         if not path.endswith(_FILES):
             with one_writer(path, communicator) as own:
