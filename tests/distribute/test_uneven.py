@@ -12,6 +12,7 @@ from distribute.launching import (
     needs_mpi,
     run_ranks,
 )
+from embedra.estimator import Estimator
 from embedra.estimator._summaries import read_summaries
 
 
@@ -48,10 +49,7 @@ def test_es06_uneven_ranks_train_what_one_process_does(count, tmp_path):
     result = run_ranks(count, "uneven.py", tmp_path)
     check_passed(result, count)
 
-    def check(name, *arguments, **others):
-        alone = models.train(tmp_path / "alone" / name, *arguments, **others)
-        # Nothing is left to train.
-        joint = models.train(tmp_path / name, *arguments, **others, max_steps=1)
+    def check_state(joint, alone, name):
         expected, found = state(alone), state(joint)
         assert found.keys() == expected.keys()
         for part, value in expected.items():
@@ -62,6 +60,12 @@ def test_es06_uneven_ranks_train_what_one_process_does(count, tmp_path):
                 atol=1e-5,
                 err_msg=f"{name}: {part}",
             )
+
+    def check(name, *arguments, **others):
+        alone = models.train(tmp_path / "alone" / name, *arguments, **others)
+        # Nothing is left to train.
+        joint = models.train(tmp_path / name, *arguments, **others, max_steps=1)
+        check_state(joint, alone, name)
         losses = [
             {step: one["loss"] for step, one in read_summaries(folder).items()}
             for folder in (alone.model_dir, joint.model_dir)
@@ -75,3 +79,14 @@ def test_es06_uneven_ranks_train_what_one_process_does(count, tmp_path):
     for name, (source, which) in models.WARM_STARTS.items():
         warm = (tmp_path / source, which)
         check(f"from_{name}", "adam", steps, warm=warm)
+
+    # Monitored sessions: one that was stopped, and one that went on.
+    for some in (steps[:2], steps):
+        models.train_session(tmp_path / "alone" / "session", some)
+    check_state(
+        *(
+            Estimator(models.model_fn, str(folder / "session"), params={})
+            for folder in (tmp_path, tmp_path / "alone")
+        ),
+        "session",
+    )

@@ -138,9 +138,12 @@ def test_eager_execution_is_an_error():
         train.monitored_session()
 
 
-def test_several_processes_without_servers_are_an_error(monkeypatch):
-    monkeypatch.setenv("EMBEDRA_RANK", "0")
-    monkeypatch.setenv("EMBEDRA_WORLD_SIZE", "2")
+def test_workers_without_servers_are_an_error(monkeypatch):
+    place = {
+        "cluster": {"worker": ["localhost:4001", "localhost:4002"]},
+        "task": {"type": "worker", "index": 0},
+    }
+    monkeypatch.setenv("TF_CONFIG", json.dumps(place))
     said = pytest.raises(NotImplementedError, match="one of 2 processes")
     with tf.Graph().as_default(), said:
         train.monitored_session()

@@ -4,6 +4,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ._rank_iterator import rank_iterator
 from ._symbolic import SymbolicBatch
 
 
@@ -105,7 +106,9 @@ def make_one_shot_iterator(dataset: tf.data.Dataset) -> Any:
     on it. In a dict, tensors are called by their keys.
 
     In a graph of TensorFlow 1, under `tf.Graph().as_default()` or after
-    `tf.compat.v1.disable_eager_execution()`, it is TensorFlow's own.
+    `tf.compat.v1.disable_eager_execution()`, it is TensorFlow's own. Where the
+    ranks of a job train in such graphs, it ends on all of them in the same
+    step: those whose data end before get batches of no rows.
 
     Args:
         dataset: A dataset of batches, with dense, ragged or sparse tensors.
@@ -130,7 +133,7 @@ def make_one_shot_iterator(dataset: tf.data.Dataset) -> Any:
     """
     if tf.executing_eagerly():
         return SymbolicIterator(dataset)
-    return tf.compat.v1.data.make_one_shot_iterator(dataset)
+    return rank_iterator(dataset, tf.compat.v1.data.make_one_shot_iterator)
 
 
 def make_initializable_iterator(
@@ -148,4 +151,10 @@ def make_initializable_iterator(
     """
     if tf.executing_eagerly():
         return SymbolicIterator(dataset)
-    return tf.compat.v1.data.make_initializable_iterator(dataset, shared_name)
+
+    def make(dataset: tf.data.Dataset) -> Any:
+        return tf.compat.v1.data.make_initializable_iterator(
+            dataset, shared_name
+        )
+
+    return rank_iterator(dataset, make)

@@ -14,6 +14,10 @@ from ._current import (
     table_communicator as table_communicator,
 )
 from ._gradients import reduce_gradients as reduce_gradients
+from ._graph_ranks import (
+    graph_communicator as graph_communicator,
+    is_cluster_alone as is_cluster_alone,
+)
 from ._graph_share import (
     default_share as default_share,
     graph_share as graph_share,
@@ -27,6 +31,7 @@ from ._rank_batches import (
     empty_batch as empty_batch,
     is_none_spec as is_none_spec,
     lasting_batches as lasting_batches,
+    rows_of_batch as rows_of_batch,
 )
 from ._sharded_lookup import (
     ShardedRead as ShardedRead,

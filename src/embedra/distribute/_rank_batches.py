@@ -136,3 +136,27 @@ def _sizes(shape: Any) -> list[int]:
     """Sizes of no rows. One of 0 within a row would not let it be reshaped."""
     sizes = shape.as_list()
     return [0, *(size or 1 for size in sizes[1:])] if sizes else []
+
+
+def rows_of_batch(batch: Any) -> tf.Tensor:
+    """Returns how many rows a batch has: those of its first tensor with any.
+
+    Args:
+        batch: Dense, ragged or sparse tensors in any structure.
+
+    Returns:
+        Scalar, `int64`; 1 for a batch of scalars.
+
+    Example:
+        >>> import tensorflow as tf
+        >>> int(rows_of_batch({"rate": tf.constant(0.1), "ids": tf.ones(3)}))
+        3
+    """
+    for leaf in tf.nest.flatten(batch):
+        if isinstance(leaf, tf.RaggedTensor):
+            return tf.cast(leaf.nrows(), tf.int64)
+        if isinstance(leaf, tf.SparseTensor):
+            return leaf.dense_shape[0]
+        if leaf is not None and leaf.shape.rank:
+            return tf.shape(leaf, out_type=tf.int64)[0]
+    return tf.constant(1, tf.int64)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from embedra.distribute import RankBatch, set_graph_share
+from embedra.distribute import RankBatch, rows_of_batch, set_graph_share
 
 
 v1: Any = tf.compat.v1
@@ -60,17 +60,5 @@ def read_ahead(batch: RankBatch, size: int) -> tuple[Any, BatchesAhead]:
     share = v1.placeholder_with_default(tf.constant(1.0 / size), ())
     set_graph_share(share)
     return packed, BatchesAhead(
-        read, drop, present * _rows(batch.batch), present, share
+        read, drop, present * rows_of_batch(batch.batch), present, share
     )
-
-
-def _rows(batch: Any) -> tf.Tensor:
-    """Returns how many rows a batch has: those of its first tensor with any."""
-    for leaf in tf.nest.flatten(batch):
-        if isinstance(leaf, tf.RaggedTensor):
-            return tf.cast(leaf.nrows(), tf.int64)
-        if isinstance(leaf, tf.SparseTensor):
-            return leaf.dense_shape[0]
-        if leaf is not None and leaf.shape.rank:
-            return tf.shape(leaf, out_type=tf.int64)[0]
-    return tf.constant(1, tf.int64)

@@ -5,11 +5,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.distribute import graph_communicator, is_cluster_alone
 from embedra.scopes import context
 
 from ._checkpoints import global_step_of
 from ._graphs import session_config
-from ._ranks import is_cluster_alone, job_ranks
 
 
 # Servers live as long as their process.
@@ -47,7 +47,7 @@ def starts_server(config: Any) -> bool:
         config: A `RunConfig`.
     """
     jobs = config.cluster_spec.jobs
-    if job_ranks() is not None:
+    if graph_communicator() is not None:
         return False
     return bool(jobs) and config.task_type != "evaluator"
 

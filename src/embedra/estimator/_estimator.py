@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import gather_values
+from embedra.distribute import gather_values, graph_communicator
 from embedra.train import latest_whole, remove_leftovers
 
 from . import _evaluation, _prediction, _training
@@ -18,7 +18,6 @@ from ._folder_methods import FolderMethods
 from ._graphs import Plan
 from ._inputs import checked_input_fn
 from ._model_fn import ModelFunction
-from ._ranks import job_ranks
 from ._run_config import RunConfig, checked_config
 from ._run_notes import check_seed
 from ._spec import EstimatorSpec, checked_hooks, checked_listeners
@@ -279,7 +278,7 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
 
 def _temporary_folder() -> str:
     """Makes a folder, the same for all ranks of a job."""
-    ranks = job_ranks()
+    ranks = graph_communicator()
     is_first = ranks is None or ranks.rank == 0
     made = tempfile.mkdtemp() if is_first else None
     return str(gather_values(ranks, made, label="temporary folder")[0])

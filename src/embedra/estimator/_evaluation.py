@@ -5,13 +5,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import Communicator, gather_values
+from embedra.distribute import Communicator, gather_values, graph_communicator
 from embedra.train import RESTORE_ERRORS, explained, write_summary
 
 from ._graphs import Built, Plan, build, session_config
 from ._modes import ModeKeys
 from ._rank_metrics import MetricsOverRanks
-from ._ranks import job_ranks
 
 
 v1: Any = tf.compat.v1
@@ -51,7 +50,7 @@ def evaluate(
         values, update = _metrics(built)
         built = _with_initialised(built, v1.local_variables()[before:])
         final = [v1.train.FinalOpsHook(values)]
-        ranks = job_ranks()
+        ranks = graph_communicator()
         if ranks is not None:
             final = [MetricsOverRanks(ranks), *final]
         hooks = [*built.hooks, *hooks, *built.spec.evaluation_hooks, *final]

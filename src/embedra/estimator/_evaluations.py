@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from embedra.distribute import gather_values, together
+from embedra.distribute import gather_values, graph_communicator, together
 from embedra.train import save_by_all
 
 from ._checkpoints import global_step_of
-from ._ranks import job_ranks
 
 
 class _Result(NamedTuple):
@@ -72,7 +71,7 @@ class Evaluations:
         folder = self._estimator.model_dir
         latest = tf.train.latest_checkpoint(folder)
         if latest is None or global_step_of(latest) != step:
-            save_by_all(job_ranks(), session, folder, step)
+            save_by_all(graph_communicator(), session, folder, step)
 
     def run_due(self, step: int) -> None:
         """Evaluates the latest checkpoint by those specs whose turn it is.
@@ -87,7 +86,9 @@ class Evaluations:
             waited = time.monotonic() - self._last[spec.name]
             due = waited >= getattr(spec, "throttle_secs", 0)
             # By the clock of rank 0.
-            if gather_values(job_ranks(), due, label="time to evaluate")[0]:
+            if gather_values(
+                graph_communicator(), due, label="time to evaluate"
+            )[0]:
                 self._run(spec, checkpoint, final=False)
 
     def run_all(self, *, final: bool = False) -> None:
@@ -156,7 +157,7 @@ class Evaluations:
 
         Of several ranks, rank 0 does.
         """
-        ranks = job_ranks()
+        ranks = graph_communicator()
         with together(ranks, "exporting", result.checkpoint):
             if ranks is None or ranks.rank == 0:
                 self._call_exporters(spec, result, final=final)

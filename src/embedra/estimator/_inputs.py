@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from embedra.distribute import lasting_batches
+from embedra.distribute import graph_communicator, lasting_batches
 
 from ._batches_ahead import BatchesAhead, read_ahead
 from ._modes import ModeKeys
-from ._ranks import job_ranks
 
 
 _BY_NAME = ("mode", "params", "config")
@@ -73,7 +72,7 @@ def inputs_of(
     hooks: tuple[Any, ...] = ()
     ahead = None
     if isinstance(result, tf.data.Dataset):
-        ranks = job_ranks() if mode == ModeKeys.TRAIN else None
+        ranks = graph_communicator() if mode == ModeKeys.TRAIN else None
         _check_graph(result)
         if ranks is not None:
             result = lasting_batches(result)

@@ -5,9 +5,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from embedra.distribute import graph_communicator
+
 from ._distributed import evaluate_until_trained, serve, starts_server
 from ._evaluations import Evaluations
-from ._ranks import job_ranks
 from ._run_config import RunConfig
 
 
@@ -65,7 +66,7 @@ def train_and_evaluate(
         return evaluations.results()
     hooks: list[Any] = list(getattr(train_spec, "hooks", ()) or ())
     listeners = list(getattr(train_spec, "saving_listeners", ()) or ())
-    takes_part = config.is_chief or job_ranks() is not None
+    takes_part = config.is_chief or graph_communicator() is not None
     if takes_part:
         if eval_every_n_iter is not None:
             hooks.append(
@@ -93,7 +94,7 @@ def evaluates_by_itself(config: Any) -> bool:
         config: A `RunConfig`.
     """
     jobs: Sequence[str] = config.cluster_spec.jobs
-    if job_ranks() is not None:
+    if graph_communicator() is not None:
         return True
     return not jobs or config.task_type == "master"
 

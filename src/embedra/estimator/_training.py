@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import Communicator
+from embedra.distribute import Communicator, graph_communicator
 from embedra.train import (
     RESTORE_ERRORS,
     FirstWeightsHook,
@@ -20,7 +20,6 @@ from ._graphs import Built, Plan, add_saver, build, session_config
 from ._modes import ModeKeys
 from ._rank_averages import with_averages_of_all
 from ._rank_loss import with_loss_of_all
-from ._ranks import job_ranks
 from ._run_config import RunConfig
 from ._tables import add_size_summaries
 from ._turns import Turns
@@ -51,7 +50,7 @@ def train(
     """
     with tf.Graph().as_default():
         built = build(plan, input_fn, ModeKeys.TRAIN)
-        ranks = job_ranks()
+        ranks = graph_communicator()
         if ranks is not None:
             built = with_averages_of_all(built, ranks)
             built = with_loss_of_all(built, ranks)

@@ -135,3 +135,21 @@ def train(
         model, str(folder), config, params, warm_start_from=warm
     )
     return estimator.train(input_fn(rows_of_batches), **arguments)
+
+
+def train_session(folder, rows_of_batches, hooks=(), **arguments):
+    """Trains in a monitored session; returns the losses of this rank."""
+    losses = []
+    with tf.Graph().as_default(), hb.scope(seed=1):
+        tf.set_random_seed(1)
+        tf.train.get_or_create_global_step()
+        data = input_fn(rows_of_batches)()
+        batch = tf.data.make_one_shot_iterator(data).get_next()
+        spec = model_fn(*batch, "train", {"optimizer": "sgd"})
+        with hb.train.monitored_session(
+            hooks=hooks, checkpoint_dir=str(folder), **arguments
+        ) as session:
+            while not session.should_stop():
+                _, loss = session.run([spec.train_op, spec.loss])
+                losses.append(loss)
+    return losses
