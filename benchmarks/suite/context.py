@@ -18,6 +18,7 @@ SYSTEMS = {
     "tfra": ("drivers.tfra", "tfra"),
     "tf_keras": ("drivers.tf_keras_static", None),
     "torchrec": ("drivers.torchrec_fused", "torchrec"),
+    "hybridbackend": ("drivers.hybridbackend", "hybridbackend"),
     "numpy": ("drivers.numpy_floor", None),
 }
 STATE_CASES = {"memory", "save", "restore"}
@@ -85,7 +86,7 @@ class Context:
             module = "drivers.embedra_export"
         if case == "names":
             module = "drivers.embedra_names"
-        if case.startswith("parquet-"):
+        if system == "embedra" and case.startswith("parquet-"):
             module = "drivers.parquet_reading"
         if case == "feeding":
             module = "drivers.parquet_training"
@@ -94,6 +95,8 @@ class Context:
         variables = [f"OMP_NUM_THREADS={self.threads}"]
         if system == "tfra":
             variables.append("TF_USE_LEGACY_KERAS=1")
+        if system == "hybridbackend":
+            variables.append(f"ARROW_NUM_THREADS={self.threads}")
         return Contestant(
             name or system,
             [python, "-m", module, case, *flags],

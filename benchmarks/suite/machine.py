@@ -24,15 +24,23 @@ PACKAGES = {
         "numpy",
     ),
     "torchrec": ("torchrec", "torch", "fbgemm-gpu-cpu", "numpy"),
+    "hybridbackend": ("hybridbackend-tf115-cpu", "tensorflow", "numpy"),
 }
+# In words that Python 3.6 understands, which has no importlib.metadata.
 ASK_VERSIONS = """
-import importlib.metadata as m, json, sys
-def version(name):
+import json, sys
+try:
+    from importlib.metadata import PackageNotFoundError, version
+except ImportError:
+    import pkg_resources
+    from pkg_resources import DistributionNotFound as PackageNotFoundError
+    version = lambda name: pkg_resources.get_distribution(name).version
+def found(name):
     try:
-        return m.version(name)
-    except m.PackageNotFoundError:
+        return version(name)
+    except PackageNotFoundError:
         return "not installed"
-print(json.dumps({name: version(name) for name in sys.argv[1:]}))
+print(json.dumps({name: found(name) for name in sys.argv[1:]}))
 """
 
 

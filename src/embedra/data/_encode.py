@@ -23,14 +23,11 @@ Array = npt.NDArray[Any]
 
 def encode(batch: pa.RecordBatch, columns: Sequence[Column]) -> list[Array]:
     """The arrays of a batch, as `wire_types` names them."""
-    arrays = _packed(batch, columns)
-    packed = set(_packs(columns))
+    arrays: list[Array] = []
     for column in columns:
         if column.mask_name:
             mask = batch.column(column.mask_name)
             arrays.append(mask.to_numpy(zero_copy_only=False))
-        if _pack_of(column) in packed:
-            continue
         values = batch.column(column.name)
         if column.shape:
             values = values.flatten()
@@ -43,36 +40,6 @@ def encode(batch: pa.RecordBatch, columns: Sequence[Column]) -> list[Array]:
         else:
             arrays.append(values.to_numpy(zero_copy_only=False))
     return arrays
-
-
-def _pack_of(column: Column) -> tf.DType | None:
-    """The dtype with which a column can be packed: one number in each row."""
-    plain = not column.levels and not column.shape
-    return column.dtype if plain and column.dtype != tf.string else None
-
-
-def _packs(columns: Sequence[Column]) -> dict[tf.DType, list[Column]]:
-    """Columns that cross into the graph as the rows of one matrix, by dtype.
-
-    What a batch costs on its way depends on how many arrays it has.
-    """
-    packs: dict[tf.DType, list[Column]] = {}
-    for column in columns:
-        dtype = _pack_of(column)
-        if dtype is not None:
-            packs.setdefault(dtype, []).append(column)
-    return {dtype: some for dtype, some in packs.items() if len(some) > 1}
-
-
-def _packed(batch: pa.RecordBatch, columns: Sequence[Column]) -> list[Array]:
-    matrices: list[Array] = []
-    for dtype, some in _packs(columns).items():
-        matrix = np.empty((len(some), batch.num_rows), dtype.as_numpy_dtype)
-        for row, column in zip(matrix, some, strict=True):
-            values = batch.column(column.name)
-            row[:] = values.to_numpy(zero_copy_only=False)
-        matrices.append(matrix)
-    return matrices
 
 
 def _text(values: pa.BinaryArray) -> list[Array]:
@@ -90,12 +57,9 @@ def _text(values: pa.BinaryArray) -> list[Array]:
 
 def wire_types(columns: Sequence[Column]) -> list[tf.DType]:
     """Types of the arrays of `encode`."""
-    packs = _packs(columns)
-    types: list[tf.DType] = list(packs)
+    types: list[tf.DType] = []
     for column in columns:
         types += [tf.bool] if column.mask_name else []
-        if _pack_of(column) in packs:
-            continue
         types += [tf.int64] * column.levels
         text = column.dtype == tf.string
         types += [tf.string, tf.int64] if text else [column.dtype]
@@ -118,22 +82,13 @@ def decode(
         to_dense: Whether to pad ragged tensors to the longest of the batch.
     """
     rest = iter(arrays)
-    packed = {
-        column.name: values
-        for some in _packs(columns).values()
-        for column, values in zip(
-            some, _unpacked(next(rest), len(some), batch_size), strict=True
-        )
-    }
     tensors: dict[str, Any] = {}
     for column in columns:
         if column.mask_name:
             mask = next(rest)
             mask.set_shape([batch_size])
             tensors[column.mask_name] = mask
-        tensor = packed.get(column.name)
-        if tensor is None:
-            tensor = _tensor(rest, column, batch_size)
+        tensor = _tensor(rest, column, batch_size)
         if to_dense and column.levels:
             filler = tf.constant(column.filler, column.dtype)
             tensor = tensor.to_tensor(filler)
@@ -141,13 +96,6 @@ def decode(
             tensor = column.field.transform(tensor)
         tensors[column.name] = tensor
     return tensors
-
-
-def _unpacked(
-    matrix: tf.Tensor, columns: int, batch_size: int | None
-) -> list[tf.Tensor]:
-    matrix.set_shape([columns, batch_size])
-    return tf.unstack(matrix, columns)  # type: ignore[no-any-return]
 
 
 def _tensor(
