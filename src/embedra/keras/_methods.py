@@ -273,6 +273,9 @@ class ModelMethods(WeightMethods, DataMethods, SavingMethods, RankMethods):
     def summary(self, *args: Any, **kwargs: Any) -> None:
         """Prints the model, as `keras.Model.summary`, and its tables.
 
+        In a job it may be called on any of the ranks. Of tables that are split
+        it has the rows on this rank, and says so.
+
         Args:
             *args: See `keras.Model.summary`.
             **kwargs: See there.

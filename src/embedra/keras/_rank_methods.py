@@ -89,7 +89,9 @@ class RankMethods(_Model):
             **kwargs: See there.
 
         Returns:
-            What Keras returns; metrics are those over the data of all ranks.
+            What Keras returns; metrics are those over the data of all ranks,
+            and so are the numbers that a `test_step` of one's own gives for the
+            last batch.
         """
         communicator = job_communicator()
         if communicator is None:
@@ -153,7 +155,9 @@ class RankMethods(_Model):
         if ranks is None or not ranks.reads_all or not tf.executing_eagerly():
             return super().get_metrics_result()  # type: ignore[no-any-return]
         with over_ranks(self.metrics, ranks.communicator):
-            return super().get_metrics_result()  # type: ignore[no-any-return]
+            results: dict[str, Any] = super().get_metrics_result()
+        ranks.finish_logs(results)
+        return results
 
     def _of_ranks(self, given: dict[str, Any]) -> dict[str, Any]:
         """Has the data of `fit` last as long on all ranks.

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import tensorflow as tf
+
 from embedra.distribute import Communicator
 
 
@@ -47,8 +49,7 @@ def over_ranks(
 def same_logs(logs: dict[str, Any], communicator: Communicator) -> None:
     """Has logs be the same on all ranks. All of them must call this.
 
-    Those of metrics are. Others, as a `train_step` of the user's may give, are
-    averaged.
+    Those of steps are. Others, as callbacks may give, are averaged.
 
     Args:
         logs: Numbers; changed.
@@ -65,6 +66,47 @@ def same_logs(logs: dict[str, Any], communicator: Communicator) -> None:
     for i, name in enumerate(names):
         if smallest[i] != largest[i]:
             logs[name] = float(mean[i])
+
+
+def logs_of_all(
+    logs: dict[str, Any],
+    results: dict[str, Any],
+    share: float,
+    communicator: Communicator,
+) -> None:
+    """Has logs of a step be those of all ranks. All of them must call this.
+
+    Those of metrics are replaced by their results. Other numbers are averaged
+    by the rows of the ranks' batches; what is no number stays.
+
+    Args:
+        logs: Of a step; changed.
+        results: Of metrics, over all ranks.
+        share: The part that this rank's batch is of all examples.
+        communicator: Of the ranks.
+    """
+    logs.update({name: results[name] for name in logs if name in results})
+    names = sorted(n for n in logs if n not in results and _is_number(logs[n]))
+    if not names:
+        return
+    values = tf.stack([tf.cast(logs[name], tf.float64) for name in names])
+    # A batch without rows may give what is no number.
+    means = communicator.all_reduce(
+        tf.math.multiply_no_nan(values, tf.constant(share, tf.float64)),
+        label="logs of the last batch",
+    )
+    logs.update(zip(names, means.numpy().tolist(), strict=True))
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, int | float):
+        return True
+    dtype = getattr(value, "dtype", None)
+    return (
+        dtype is not None
+        and tuple(value.shape) == ()
+        and (tf.as_dtype(dtype).is_floating or tf.as_dtype(dtype).is_integer)
+    )
 
 
 def _dtype(variable: Any) -> str:

@@ -6,13 +6,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import Communicator, RankBatch, is_none_spec
+from embedra.distribute import Communicator, RankBatch
 from embedra.optimizers import weigh_batches
 
 from ._first_step import build
 from ._rank_data import rows_of
+from ._rank_metrics import logs_of_all
 from ._rank_state import average_states, batch_states, broadcast_state
 from ._rank_stop import RankStopRequest, SameEnd
+from ._traced_step import TracedStep, specs_of
 
 
 class RankSteps:
@@ -42,6 +44,8 @@ class RankSteps:
         self._factor = tf.Variable(1.0, trainable=False)
         self._states: list[Any] = []
         self._has_begun = False
+        # Logs of the last step, and this rank's part of its examples.
+        self._last: tuple[Any, float] | None = None
 
     @contextlib.contextmanager
     def working(self, *, training: bool = False) -> Iterator[None]:
@@ -51,6 +55,7 @@ class RankSteps:
             training: Whether it is `fit`.
         """
         before, self.reads_all = self.reads_all, True
+        self._last = None
         if training:
             self._has_begun = False
         try:
@@ -70,11 +75,11 @@ class RankSteps:
             The same, for all ranks.
         """
         weigh_batches(self._model.optimizer, self._factor)
-        traced = _Traced(self._model, step)
+        traced = TracedStep(self._model, step)
 
         def train(batch: Any, structure: Any, rows: int, total: int) -> Any:
             if not self._has_begun:
-                self._begin(_specs(batch, structure))
+                self._begin(specs_of(batch, structure))
             share = rows / total
             self._factor.assign(share * self.communicator.size)
             logs = self._keeping_states(lambda: traced(batch, structure), rows)
@@ -82,6 +87,7 @@ class RankSteps:
             self._factor.assign(1.0)
             if self._states:
                 average_states(self._states, self.communicator, share)
+            self._last = logs, share
             return logs
 
         return self._repeated(train)
@@ -95,13 +101,29 @@ class RankSteps:
         Returns:
             The same, for all ranks.
         """
-        traced = _Traced(self._model, step)
+        traced = TracedStep(self._model, step)
 
         def test(batch: Any, structure: Any, rows: int, total: int) -> Any:
-            del total
-            return self._keeping_states(lambda: traced(batch, structure), rows)
+            logs = self._keeping_states(lambda: traced(batch, structure), rows)
+            self._last = logs, rows / total
+            return logs
 
         return self._repeated(test)
+
+    def finish_logs(self, results: dict[str, Any]) -> None:
+        """Has the logs of the last step be those of all ranks.
+
+        Keras takes them for the results where the step is the user's own, and
+        gives other logs than those of metrics.
+
+        Args:
+            results: Those of metrics, over all ranks.
+        """
+        last, self._last = self._last, None
+        if last is not None and isinstance(last[0], dict):
+            logs, share = last
+            if set(logs) != set(results):
+                logs_of_all(logs, results, share, self.communicator)
 
     def predicting(self, step: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Wraps a function that predicts for a list of batches.
@@ -225,70 +247,3 @@ class RankSteps:
             return logs
         finally:
             self.reads_all = before
-
-
-class _Traced:
-    """A function of batches that is traced once for any number of rows.
-
-    Args:
-        model: The model.
-        step: Makes steps on an iterator of batches, as Keras has it.
-    """
-
-    def __init__(self, model: Any, step: Callable[[Any], Any]) -> None:
-        self._model = model
-        self._step = step
-        self._structure: Any = None
-        self._function: Any = None
-
-    def __call__(self, batch: Any, structure: Any) -> Any:
-        """Makes a step.
-
-        Args:
-            batch: A batch.
-            structure: Specs of all batches; None if they are not known.
-        """
-        if self._model.run_eagerly or structure is None:
-            return self._step([batch])
-        if self._function is None or structure != self._structure:
-            self._structure = structure
-            self._function = self._traced(structure)
-        given = [x for x in tf.nest.flatten(batch) if x is not None]
-        return self._function(*given)
-
-    def _traced(self, structure: Any) -> Any:
-        specs = tf.nest.flatten(structure)
-
-        @tf.autograph.experimental.do_not_convert
-        def step(*given: Any) -> Any:
-            rest = iter(given)
-            leaves = [None if is_none_spec(s) else next(rest) for s in specs]
-            return self._step([tf.nest.pack_sequence_as(structure, leaves)])
-
-        signature = [spec for spec in specs if not is_none_spec(spec)]
-        return tf.function(step, input_signature=signature)
-
-
-def _specs(batch: Any, structure: Any) -> Any:
-    """Returns specs of a batch, with None where there is nothing.
-
-    Args:
-        batch: The batch.
-        structure: Specs of all batches, if they are known.
-    """
-    if structure is not None:
-        return tf.nest.map_structure(
-            lambda spec: None if is_none_spec(spec) else spec, structure
-        )
-    return tf.nest.map_structure(
-        lambda leaf: (
-            leaf
-            if leaf is None
-            else tf.type_spec_from_value(
-                leaf
-                if isinstance(leaf, tf.RaggedTensor | tf.SparseTensor)
-                else tf.convert_to_tensor(leaf)
-            )
-        ),
-        batch,
-    )

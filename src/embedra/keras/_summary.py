@@ -43,26 +43,31 @@ def named_tables(model: Any) -> dict[str, Any]:
 
 
 def table_lines(model: Any) -> Iterator[str]:
-    """Describes the tables of a model.
+    """Describes the tables of a model, of split ones the part of this rank.
 
     Args:
         model: A Keras model.
 
     Yields:
-        Lines; none if there are no tables.
+        Lines, which tell the rank; none if there are no tables.
     """
     rows = [("Table", "Rows", "Width", "Bytes")]
     total = 0
+    ranks = None
     for table in tables_of(model):
+        if table.communicator is not None:
+            ranks = table.communicator
         size, count = int(table.size()), int(table.statistics().bytes)
         total += count
         rows.append((table.name, f"{size:,}", str(table.dim), f"{count:,}"))
     if len(rows) == 1:
         return
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
-    yield " Tables (their rows are in no variable above):"
+    # It may be that only one rank asks, so the others are not asked.
+    where = f" on rank {ranks.rank} of {ranks.size}" if ranks else ""
+    yield f" Tables{where} (their rows are in no variable above):"
     for name, *numbers in rows:
         cells = [name.ljust(widths[0])]
         cells += [n.rjust(w) for n, w in zip(numbers, widths[1:], strict=True)]
         yield "  " + "  ".join(cells)
-    yield f" Total bytes of tables: {total:,}"
+    yield f" Total bytes of tables{where}: {total:,}"

@@ -14,6 +14,7 @@ from embedra.distribute import (
     reduce_gradients,
 )
 
+from ._first_weights import begin_alike
 from ._support import UnsupportedOptimizerError
 from ._trained_tables import TableGradient, table_variable_of
 
@@ -85,7 +86,8 @@ def over_ranks(
     """Turns gradients of this rank's examples into those of all ranks.
 
     Those of tables that are split over the ranks are that already: lookups
-    bring them to the rank that has the row.
+    bring them to the rank that has the row. Before the first step of a loop of
+    the user's own, dense weights become those of rank 0.
 
     Args:
         optimizer: The optimizer.
@@ -100,7 +102,10 @@ def over_ranks(
         return tables, dense
     share = default_share(communicator)
     factor = vars(optimizer).get(_FACTOR)
-    if factor is not None:
+    if factor is None:
+        # Else `fit` has seen to it.
+        begin_alike(optimizer, [weight for _, weight in dense], communicator)
+    else:
         share = share * tf.cast(factor > 0, tf.float32)
     reduced = reduce_gradients(
         communicator, [gradient for gradient, _ in dense], share=share

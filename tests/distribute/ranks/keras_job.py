@@ -95,7 +95,9 @@ def read_callback_file(folder, name):
         model.optimizer.build(model.trainable_variables)
         model.load_weights(folder / name)
     else:
-        library = tf_keras if kind == "legacy" else keras
+        # tf_keras does not find a class that was not imported.
+        legacy = kind == "legacy" and de.keras.legacy.layers
+        library = tf_keras if legacy else keras
         model = library.models.load_model(folder / name)
     return model, np.load(folder / kind / "predictions.npy")
 
@@ -114,6 +116,113 @@ def check_failed_callback(folder, rank):
         raise AssertionError(rank)
 
 
+class OwnSteps(hb.keras.Model):
+    """Logs more of the last batch than its metrics."""
+
+    def train_step(self, data):
+        return super().train_step(data) | logs_of(data[1])
+
+    def test_step(self, data):
+        return super().test_step(data) | logs_of(data[1])
+
+
+def logs_of(labels):
+    """No number where there are no rows."""
+    return {"mean": tf.reduce_mean(labels), "name": tf.constant([1.0, 2.0])}
+
+
+def check_logs(comm):
+    """Logs of own steps are averaged by the rows of the last batches."""
+    keras.utils.set_random_seed(1)
+    model = OwnSteps(*network(keras, de.keras.layers.SquashedEmbedding))
+    model.compile("sgd", "binary_crossentropy", metrics=["mae"])
+    # In the last step there is one row on rank 0, and three on the others; or
+    # none on rank 0.
+    for own, others in ((5, 7), (4, 7)):
+        count = own if comm.rank == 0 else others
+        first = 0 if comm.rank == 0 else own + (comm.rank - 1) * others
+        labels = np.arange(first, first + count, dtype="float32")[:, None]
+        data = IDS[:count], labels
+        last, _ = comm.all_gather_v(labels[4:])
+        logs = model.evaluate(*data, batch_size=4, verbose=0, return_dict=True)
+        np.testing.assert_allclose(logs["mean"], np.mean(last), 1e-6)
+        # As in one process: here they would be those of this rank.
+        for name in ("loss", "mae"):
+            assert_same(comm, logs[name])
+        history = model.fit(
+            *data,
+            batch_size=4,
+            shuffle=False,
+            verbose=0,
+            validation_data=data,
+            validation_batch_size=4,
+        ).history
+        for name in ("mean", "val_mean"):
+            np.testing.assert_allclose(history[name][0], np.mean(last), 1e-6)
+        for name in ("loss", "val_loss", "mae", "val_mae"):
+            assert_same(comm, history[name][0])
+
+
+def assert_same(comm, value):
+    """What is the same on all ranks."""
+    value = tf.cast(tf.convert_to_tensor(value), tf.float64)
+    lowest, highest = (comm.all_reduce(value, how) for how in ("min", "max"))
+    np.testing.assert_array_equal(lowest, highest)
+
+
+def check_own_loop(comm, library):
+    """Ranks that begin with other dense weights take those of rank 0."""
+    # Each has a seed of its own.
+    library.utils.set_random_seed(comm.rank)
+    if library is keras:
+        layer, plain = de.keras.layers.SquashedEmbedding, keras.optimizers.Adam
+    else:
+        layer = de.keras.legacy.layers.SquashedEmbedding
+        plain = tf_keras.optimizers.Adam
+    model = library.Model(*network(library, layer))
+    optimizer = de.DynamicEmbeddingOptimizer(plain(0.1))
+    before = model.layers[-1].get_weights()
+    of_first = [comm.broadcast(value) for value in before]
+
+    @tf.function
+    def step(ids, labels):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((model(ids, training=True) - labels) ** 2)
+        weights = model.trainable_variables
+        optimizer.apply_gradients(
+            zip(tape.gradient(loss, weights), weights, strict=True)
+        )
+        return loss
+
+    step(IDS[comm.rank :: comm.size], LABELS[comm.rank :: comm.size])
+    for value, first in zip(
+        model.layers[-1].get_weights(), of_first, strict=True
+    ):
+        assert_same(comm, value)
+        # The step was made on them.
+        assert np.abs(value - first).max() < 0.11
+    # Once: afterwards each rank may do as it likes.
+    model.layers[-1].set_weights(before)
+    step(IDS[comm.rank :: comm.size], LABELS[comm.rank :: comm.size])
+    kernels, _ = comm.all_gather_v(model.layers[-1].kernel[None])
+    assert np.ptp(kernels.numpy(), axis=0).max() > 0
+
+
+def check_summary(comm):
+    """Any rank may ask for a summary by itself, which says whose it is."""
+    model = model_of("ours")
+    model(IDS)
+    model.get_layer("ids")(IDS, training=True)
+    lines = []
+    if comm.rank == 1:
+        model.summary(print_fn=lambda line, **_: lines.append(line))
+        size = int(model.get_layer("ids").size())
+        assert any("Tables on rank 1 of 2 (" in line for line in lines), lines
+        (cells,) = (x.split() for x in lines if x.startswith("  ids "))
+        assert int(cells[1]) == size, lines
+        assert 0 < size < len(np.unique(IDS))
+
+
 if __name__ == "__main__":
     comm = communicator()
     folder = Path(sys.argv[1])
@@ -130,4 +239,8 @@ if __name__ == "__main__":
         losses = list((folder / kind).glob("loss-*"))
         assert len(losses) == 2, losses
     check_failed_callback(folder, comm.rank)
+    check_logs(comm)
+    check_own_loop(comm, keras)
+    check_own_loop(comm, tf_keras)
+    check_summary(comm)
     print("passed", flush=True)
