@@ -12,7 +12,6 @@ from distribute.launching import (
     needs_mpi,
     run_ranks,
 )
-from embedra.estimator import Estimator
 from embedra.estimator._summaries import read_summaries
 
 
@@ -75,6 +74,9 @@ def test_es06_uneven_ranks_train_what_one_process_does(count, tmp_path):
 
     for name in models.OPTIMIZERS:
         check(name, name, steps)
+    alone = models.make(tmp_path / "alone" / "iterated", "sgd")
+    alone.train(models.iterated(models.input_fn(steps)))
+    check_state(models.make(tmp_path / "iterated", "sgd"), alone, "iterated")
     check("averages", "adam", steps, models.averaging_model_fn)
     for name, (source, which) in models.WARM_STARTS.items():
         warm = (tmp_path / source, which)
@@ -85,7 +87,7 @@ def test_es06_uneven_ranks_train_what_one_process_does(count, tmp_path):
         models.train_session(tmp_path / "alone" / "session", some)
     check_state(
         *(
-            Estimator(models.model_fn, str(folder / "session"), params={})
+            models.make(folder / "session", "sgd")
             for folder in (tmp_path, tmp_path / "alone")
         ),
         "session",

@@ -49,8 +49,8 @@ class Estimator(TrainAndEvaluate, ExportMethods, FolderMethods):
         warm_start_from: What training begins with if there is no checkpoint in
             `model_dir`: `WarmStartSettings`, or a checkpoint of which all
             trainable variables and rows are taken.
-        train_drop_remainder: Accepted, like the two others: they tell workers
-            what to do when one has no more data.
+        train_drop_remainder: Accepted, like the two others: where the data of
+            one rank end, those of the others are gone through all the same.
         eval_drop_remainder: Accepted.
         predict_drop_remainder: Accepted.
 

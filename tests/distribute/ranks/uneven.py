@@ -21,6 +21,10 @@ models.train(
     folder / "averages", "adam", rows_of_batches, models.averaging_model_fn
 )
 
+# Tensors of an iterator end on all ranks at once, too.
+iterated = models.make(folder / "iterated", "sgd")
+iterated.train(models.iterated(models.input_fn(rows_of_batches)))
+
 # They begin with what others have learnt: one process, and ranks.
 for name, (source, which) in models.WARM_STARTS.items():
     warm = (folder / source, which)

@@ -119,10 +119,8 @@ WARM_STARTS = {
 }
 
 
-def train(
-    folder, optimizer, rows_of_batches, model=model_fn, warm=None, **arguments
-):
-    """Trains an estimator, and returns it."""
+def make(folder, optimizer, model=model_fn, warm=None):
+    """Makes an estimator that tells the loss of each step."""
     config = hb.estimator.RunConfig(
         save_checkpoints_secs=None,
         save_summary_steps=1,
@@ -131,10 +129,22 @@ def train(
     params = {"optimizer": optimizer, "clip": optimizer == "adagrad"}
     if warm is not None:
         warm = hb.estimator.WarmStartSettings(*warm)
-    estimator = hb.estimator.Estimator(
+    return hb.estimator.Estimator(
         model, str(folder), config, params, warm_start_from=warm
     )
+
+
+def train(
+    folder, optimizer, rows_of_batches, model=model_fn, warm=None, **arguments
+):
+    """Trains an estimator, and returns it."""
+    estimator = make(folder, optimizer, model, warm)
     return estimator.train(input_fn(rows_of_batches), **arguments)
+
+
+def iterated(give):
+    """Gives an input function of tensors from one of a dataset."""
+    return lambda: tf.data.make_one_shot_iterator(give()).get_next()
 
 
 def train_session(folder, rows_of_batches, hooks=(), **arguments):
