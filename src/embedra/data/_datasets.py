@@ -73,8 +73,9 @@ class RebatchDataset(_DatasetOf):
 class SyncReplicasDataset(_DatasetOf):
     """A dataset of which the end is the same on all ranks, in one process.
 
-    In a job of several ranks it is not needed: `fit` of `embedra.keras.Model`
-    goes on, with batches without rows, until no rank has rows.
+    In a job of several ranks it is not needed: `fit` of `embedra.keras.Model`,
+    estimators, and iterators of `make_one_shot_iterator` in TF1 graphs go on,
+    with batches without rows, until no rank has rows.
 
     Args:
         input_dataset: A dataset.
@@ -97,9 +98,10 @@ class SyncReplicasDataset(_DatasetOf):
         if ranks > 1:
             msg = (
                 f"SyncReplicasDataset is for one rank; there are {ranks}. "
-                "Give the dataset itself to `fit` of embedra.keras.Model, "
-                "which agrees on its end at each step; in a loop of your own, "
-                "have all ranks take as many steps, as `dataset.take(steps)`."
+                "Give the dataset itself to `fit` of embedra.keras.Model, an "
+                "estimator, or `make_one_shot_iterator` in a TF1 graph, which "
+                "agree on its end at each step; in a loop of your own, have "
+                "all ranks take as many steps, as `dataset.take(steps)`."
             )
             raise NotImplementedError(msg)
         super().__init__(input_dataset)
