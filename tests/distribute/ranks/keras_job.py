@@ -15,13 +15,18 @@ from embedra.distribute import RankError, communicator
 
 IDS = np.random.default_rng(0).integers(-(2**40), 2**40, (24, 2))
 LABELS = (IDS.sum(1, keepdims=True) % 2).astype("float32")
-# Each of its callbacks saves one.
-CALLBACK_FILES = [
+# What callbacks and `de_hvd_save_model` save.
+FILES = [
     "ours/epoch-2.keras",
     "plain/epoch-2.keras",
     "plain/best.weights.h5",
     "legacy/best.keras",
+    "ours/saved",
+    "plain/saved",
+    "plain/saved.keras",
+    "legacy/saved.keras",
 ]
+EXPORTS = ["ours/saved", "plain/saved"]
 
 
 def network(library, embedding):
@@ -62,6 +67,21 @@ def check_callbacks(folder, rank, size):
         expected = model.predict(IDS, verbose=0)
         if rank == 0:
             np.save(folder / kind / "predictions", expected)
+        save = de.keras.models.de_hvd_save_model
+        save(model, folder / kind / "saved.keras")
+        if kind != "legacy":
+            save(model, folder / kind / "saved")
+        else:
+            check_refused(save, model, folder / "no")
+
+
+def check_refused(call, *arguments):
+    try:
+        call(*arguments)
+    except RankError as error:
+        assert "NotImplementedError: In a job" in str(error)  # noqa: PT017
+    else:
+        raise AssertionError
 
 
 def callbacks_of(folder, kind):
@@ -87,10 +107,12 @@ def callbacks_of(folder, kind):
     return [every, named, best]
 
 
-def read_callback_file(folder, name):
+def read(folder, name):
     """The model of a file that a callback has written, and what it gave."""
     kind = name.split("/")[0]
-    if name.endswith(".weights.h5"):
+    if name.endswith("saved"):
+        model = de.keras.models.load_model(folder / name)
+    elif name.endswith(".weights.h5"):
         model = model_of(kind)
         model.optimizer.build(model.trainable_variables)
         model.load_weights(folder / name)
@@ -228,8 +250,8 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     check_callbacks(folder, comm.rank, comm.size)
     comm.barrier(label="written")
-    for name in CALLBACK_FILES:
-        model, expected = read_callback_file(folder, name)
+    for name in FILES:
+        model, expected = read(folder, name)
         found = model.predict(IDS, verbose=0)
         np.testing.assert_allclose(found, expected, 1e-5, err_msg=name)
         sizes = int(model.get_layer("ids").size())

@@ -18,9 +18,10 @@ def check_one_process(who: str, count: int | None = None) -> None:
     count = process_count() if count is None else count
     if count > 1:
         msg = (
-            f"{who} was used in one of {count} processes, but writes files for "
-            "one. Use `fit(checkpoint_dir=...)` and `save` of an "
-            "embedra.keras.Model, for which all ranks write together."
+            f"{who} was used in one of {count} processes of which Embedra "
+            "knows nothing, so that each would write the same files. Start "
+            f"them by `embedra run -n {count}` or mpirun: then all ranks write "
+            "together."
         )
         raise NotImplementedError(msg)
 

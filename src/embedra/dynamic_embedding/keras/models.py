@@ -8,6 +8,15 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from embedra.distribute import (
+    Communicator,
+    job_communicator,
+    one_writer,
+    together,
+)
+from embedra.saved_model import export
+from embedra.scopes import context
+
 from ._processes import check_one_process
 
 
@@ -35,6 +44,11 @@ def de_save_model(
     holds the tables with their slots, and the optimizer. A path that ends in
     `.keras` gives that file alone.
 
+    In a job all ranks call this with the same path, and rank 0 writes whole
+    tables, which others send it. The SavedModel is one of
+    `embedra.saved_model.export` then, of a model of Keras 3: TensorFlow alone
+    serves it.
+
     Args:
         model: The model, built, of Keras 3 or tf_keras.
         filepath: Folder to write, or a `.keras` file.
@@ -49,7 +63,10 @@ def de_save_model(
     Raises:
         FileExistsError: If there is something at `filepath`, and `overwrite` is
             False.
-        NotImplementedError: If there are several processes.
+        NotImplementedError: If Horovod has started several processes, of which
+            Embedra does not know; and in a job for a SavedModel of a tf_keras
+            model, or with `signatures` or `options`.
+        RankError: On all ranks of a job, if one of them failed.
         ValueError: If a `.keras` file is asked for without optimizer.
 
     Example:
@@ -68,15 +85,23 @@ def de_save_model(
         >>> de.keras.models.load_model(folder).count_params()
         5
     """
-    check_one_process("de_save_model")
+    if context.world_size == 1:
+        check_one_process("de_save_model")
+    ranks = job_communicator()
     path = Path(filepath)
-    if not overwrite and path.exists():
-        msg = f"There is something at {str(path)!r}, and overwrite=False."
-        raise FileExistsError(msg)
-    if path.suffix == ".keras":
-        _check_whole(path, include_optimizer)
-        model.save(path)
-        return
+    with together(ranks, "saving a model", str(path)):
+        if not overwrite and (ranks is None or ranks.rank == 0):
+            _check_free(path)
+        if path.suffix == ".keras":
+            _check_whole(path, include_optimizer)
+            with one_writer(path, ranks) as own:
+                model.save(own)
+            return
+        if ranks is not None:
+            _check_plain(model, signatures, options)
+            export(model, path, overwrite=True)
+            _save_inside(model, path, False, include_optimizer, ranks)
+            return
     tf_keras = _tf_keras_of(model)
     if tf_keras is not None:
         tf_keras.models.save_model(
@@ -94,7 +119,7 @@ def de_save_model(
         tf.saved_model.save(
             model, str(path), signatures=signatures, options=options
         )
-    _save_inside(model, path, tf_keras is not None, include_optimizer)
+    _save_inside(model, path, tf_keras is not None, include_optimizer, None)
 
 
 # Its name where processes are many; and what TFRA puts in place of Keras's.
@@ -138,14 +163,39 @@ def load_model(
 
 
 def _save_inside(
-    model: Any, folder: Path, is_tf_keras: bool, include_optimizer: bool
+    model: Any,
+    folder: Path,
+    is_tf_keras: bool,
+    include_optimizer: bool,
+    ranks: Communicator | None,
 ) -> None:
     """Puts into a SavedModel what training on needs, or removes it."""
-    for name in (_KERAS_FILE, _TF_KERAS_FILE):
-        (folder / name).unlink(missing_ok=True)
-    if include_optimizer:
+    if ranks is None or ranks.rank == 0:
+        for name in (_KERAS_FILE, _TF_KERAS_FILE):
+            (folder / name).unlink(missing_ok=True)
         (folder / _EXTRA).mkdir(exist_ok=True)
-        model.save(folder / (_TF_KERAS_FILE if is_tf_keras else _KERAS_FILE))
+    if include_optimizer:
+        file = folder / (_TF_KERAS_FILE if is_tf_keras else _KERAS_FILE)
+        with one_writer(file, ranks) as own:
+            model.save(own)
+
+
+def _check_free(path: Path) -> None:
+    if path.exists():
+        msg = f"There is something at {str(path)!r}, and overwrite=False."
+        raise FileExistsError(msg)
+
+
+def _check_plain(model: Any, signatures: Any, options: Any) -> None:
+    """Raises unless a SavedModel of a model can be written by all ranks."""
+    given = signatures is not None or options is not None
+    if given or _tf_keras_of(model) is not None:
+        msg = (
+            "In a job, de_save_model writes SavedModels of models of Keras 3, "
+            "without `signatures` and `options`. Save to a path that ends in "
+            "`.keras`, which one process loads and exports."
+        )
+        raise NotImplementedError(msg)
 
 
 def _check_whole(path: Path, include_optimizer: bool) -> None:
