@@ -24,11 +24,13 @@ Array = npt.NDArray[Any]
 def encode(batch: pa.RecordBatch, columns: Sequence[Column]) -> list[Array]:
     """The arrays of a batch, as `wire_types` names them."""
     arrays: list[Array] = []
+    # All at once takes a fraction of what each by its name does.
+    given = dict(zip(batch.schema.names, batch.columns, strict=True))
     for column in columns:
         if column.mask_name:
-            mask = batch.column(column.mask_name)
+            mask = given[column.mask_name]
             arrays.append(mask.to_numpy(zero_copy_only=False))
-        values = batch.column(column.name)
+        values = given[column.name]
         if column.shape:
             values = values.flatten()
         for _ in range(column.levels):

@@ -131,10 +131,10 @@ class RowDataset(tf.data.Dataset):
         # Where an iterator is restored whose batches all had been made, this
         # is how the next one comes to know of the epoch.
         end = tf.data.Dataset.from_tensors(epoch + self._epochs)
-        return data.concatenate(end.map(self._end).flat_map(data.take))
+        return data.concatenate(end.flat_map(lambda e: data.take(self._end(e))))
 
     def _end(self, epoch: tf.Tensor) -> tf.Tensor:
-        """Says that an epoch is the next one; no batch follows."""
+        """Says that an epoch is the next one; 0 batches follow."""
         streams = self._lease.streams
 
         @tf.autograph.experimental.do_not_convert
@@ -148,32 +148,26 @@ class RowDataset(tf.data.Dataset):
         self, token: tf.Tensor, epoch: tf.Tensor
     ) -> tf.data.Dataset:
         batches = self._source.batch_count
-        if batches is None:
-            epochs = _FOREVER if self._epochs is None else self._epochs
-            rounds = tf.data.Dataset.range(epochs)
-            # An epoch without rows would be followed by others, for ever.
-            rounds = rounds.take_while(
-                lambda n: tf.logical_or(n == 0, self._has_rows())
+        if batches is not None:
+            # One range over all epochs: each dataset within another takes its
+            # time when an iterator begins. Without rows, one that goes on for
+            # ever would hang.
+            end = _FOREVER if self._epochs is None else batches * self._epochs
+            end = end if batches else 0
+            places = tf.data.Dataset.range(min(self._first, end), end)
+            size = max(batches, 1)
+            return places.map(
+                lambda place: self._read(
+                    token, epoch + place // size, place % size
+                )[1]
             )
-            return rounds.flat_map(
-                lambda n: self._read(token, epoch + n, 0, _FOREVER)
-            )
-        # Without rows, a dataset that goes on for ever would hang.
-        epochs = (
-            _FOREVER
-            if self._epochs is None and batches
-            else (self._epochs or 0)
+        epochs = _FOREVER if self._epochs is None else self._epochs
+        rounds = tf.data.Dataset.range(epochs)
+        # An epoch without rows would be followed by others, for ever.
+        rounds = rounds.take_while(
+            lambda n: tf.logical_or(n == 0, self._has_rows())
         )
-        passed, first = divmod(self._first, batches) if batches else (0, 0)
-        rounds = tf.data.Dataset.range(min(passed, epochs), epochs)
-        return rounds.flat_map(
-            lambda n: self._read(
-                token,
-                epoch + n,
-                tf.where(n == passed, np.int64(first), np.int64(0)),
-                batches,
-            )
-        )
+        return rounds.flat_map(lambda n: self._read_epoch(token, epoch + n))
 
     def _has_rows(self) -> tf.Tensor:
         streams = self._lease.streams
@@ -184,11 +178,20 @@ class RowDataset(tf.data.Dataset):
 
         return tf.reshape(tf.numpy_function(has_rows, [], tf.bool), [])
 
-    def _read(
-        self, token: tf.Tensor, epoch: tf.Tensor, first: Any, last: int
+    def _read_epoch(
+        self, token: tf.Tensor, epoch: tf.Tensor
     ) -> tf.data.Dataset:
+        """Batches of an epoch of which only reading tells the end."""
+        data = tf.data.Dataset.range(_FOREVER)
+        data = data.map(lambda index: self._read(token, epoch, index))
+        data = data.take_while(lambda more, _: more)
+        return data.map(lambda _, batch: batch)
+
+    def _read(
+        self, token: tf.Tensor, epoch: tf.Tensor, index: tf.Tensor
+    ) -> tuple[tf.Tensor, dict[str, Any]]:
+        """Whether there is a batch at a place, and that batch."""
         streams, source = self._lease.streams, self._source
-        types = [tf.bool, *wire_types(source.columns)]
 
         @tf.autograph.experimental.do_not_convert
         def take(token: Any, epoch: Any, index: Any) -> list[Array]:
@@ -196,24 +199,17 @@ class RowDataset(tf.data.Dataset):
             more = np.array(batch is not None)
             return [more, *(source.no_rows() if batch is None else batch)]
 
-        def read(index: tf.Tensor) -> tuple[tf.Tensor, dict[str, Any]]:
-            more, *arrays = tf.numpy_function(
-                take, [token, epoch, index], types
-            )
-            options = source.options
-            size = options.batch_size if options.drop_remainder else None
-            return tf.reshape(more, []), decode(
-                arrays,
-                source.columns,
-                batch_size=size,
-                to_dense=self._to_dense,
-            )
-
-        data = tf.data.Dataset.range(first, last)
-        if source.batch_count is not None:
-            return data.map(lambda index: read(index)[1])
-        data = data.map(read).take_while(lambda more, _: more)
-        return data.map(lambda _, batch: batch)
+        types = [tf.bool, *wire_types(source.columns)]
+        more, *arrays = tf.numpy_function(take, [token, epoch, index], types)
+        options = source.options
+        size = options.batch_size if options.drop_remainder else None
+        batch = decode(
+            arrays,
+            source.columns,
+            batch_size=size,
+            to_dense=self._to_dense,
+        )
+        return tf.reshape(more, []), batch
 
 
 def _begin(streams: Streams) -> tf.data.Dataset:

@@ -1,4 +1,4 @@
-"""PrefixWriter: writes the parts of a checkpoint, some at the same time."""
+"""PrefixWriter: writes the parts of a checkpoint while others are read."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 
-# Parts that are written at the same time. A part is checked, copied and
-# written by one thread, and held in memory until then.
-_WRITERS = 2
+# Parts that are written while the next one is being read. Two make a save no
+# faster on most disks, and a part is held in memory until it is written.
+_WRITERS = 1
 
 
 class PrefixWriter:
