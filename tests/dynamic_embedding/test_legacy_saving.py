@@ -1,6 +1,8 @@
 """Models of tf_keras over de.keras.legacy.layers survive saving."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -141,3 +143,24 @@ def test_callbacks_keep_tables(tmp_path):
     status = legacy_model(other).load_weights(tmp_path / "weights")
     status.expect_partial()
     assert_same_records(other, layer)
+
+
+_LOAD = """
+import sys
+import embedra.dynamic_embedding as de
+import embedra.optimizers
+import tf_keras
+de.keras.legacy.layers
+model = tf_keras.models.load_model(sys.argv[1])
+assert model.optimizer.handles_tables, model.optimizer
+"""
+
+
+def test_a_new_process_loads_a_wrapped_optimizer_before_it_makes_one(tmp_path):
+    model = legacy_model(layers.Embedding(DIM, initializer=START))
+    optimizer = tf_keras.optimizers.Adam(0.1)
+    model.compile(de.DynamicEmbeddingOptimizer(optimizer), "mse")
+    train_on(model)
+    model.save(tmp_path / "model.keras")
+    command = [sys.executable, "-c", _LOAD, str(tmp_path / "model.keras")]
+    subprocess.run(command, check=True, timeout=300)

@@ -8,6 +8,7 @@ from ._ranks import weigh_batches as weigh_batches
 from ._rowwise_adagrad import RowwiseAdagrad as RowwiseAdagrad
 from ._slot_initial import constant_initial as constant_initial
 from ._support import UnsupportedOptimizerError as UnsupportedOptimizerError
+from ._tf_keras_saving import register_in_tf_keras as register_in_tf_keras
 from ._trained_tables import (
     TableGradient as TableGradient,
     split_tables as split_tables,

@@ -19,10 +19,7 @@ class TfKerasWrapper(Substitution):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "tf_keras" in sys.modules:
-            # All are saved under one name: `from_config` is the same.
-            tf_keras().saving.register_keras_serializable(
-                package="embedra", name="DynamicEmbeddingOptimizer"
-            )(cls)
+            register_in_tf_keras(cls)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the config of the optimizer inside."""
@@ -58,6 +55,18 @@ class TfKerasWrapper(Substitution):
             optimizer: Any optimizer.
         """
         raise NotImplementedError
+
+
+def register_in_tf_keras(wrapper: type = TfKerasWrapper) -> None:
+    """Has tf_keras find wrapped optimizers in the files it loads.
+
+    Args:
+        wrapper: The class it is to find. All are saved under one name, as
+            `from_config` is the same.
+    """
+    tf_keras().saving.register_keras_serializable(
+        package="embedra", name="DynamicEmbeddingOptimizer"
+    )(wrapper)
 
 
 def tf_keras() -> Any:

@@ -1,5 +1,8 @@
 """The one import of tf_keras, which need not be installed."""
 
+from embedra.optimizers import register_in_tf_keras
+
+
 try:
     import tf_keras as tf_keras
 except ImportError as error:
@@ -9,3 +12,7 @@ except ImportError as error:
         "embedra.dynamic_embedding.keras with Keras 3."
     )
     raise ImportError(msg) from error
+
+# It may be imported after Embedra was, and load a file before an optimizer is
+# wrapped.
+register_in_tf_keras()
