@@ -52,6 +52,21 @@ def run_ranks(count, script, *arguments, timeout=TIMEOUT):
     )
 
 
+def written_by_two_ranks(script, *arguments):
+    """Returns a fixture: a folder that two ranks of a script have written to.
+
+    The script gets the arguments, and then the folder.
+    """
+
+    @pytest.fixture(scope="module")
+    def written_by_two(tmp_path_factory):
+        folder = tmp_path_factory.mktemp("two")
+        check_passed(run_ranks(2, script, *arguments, folder), 2)
+        return folder
+
+    return written_by_two
+
+
 def run_embedra(*arguments, timeout=TIMEOUT):
     """Runs `embedra run` and returns how that ended."""
     return subprocess.run(

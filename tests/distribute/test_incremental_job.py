@@ -11,6 +11,7 @@ from distribute.launching import (
     check_passed,
     needs_mpi,
     run_ranks,
+    written_by_two_ranks,
 )
 from distribute.ranks import incremental
 from embedra.distribute import communicator
@@ -19,11 +20,7 @@ from embedra.distribute import communicator
 pytestmark = [pytest.mark.distributed, needs_mpi]
 
 
-@pytest.fixture(scope="module")
-def written_by_two(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("incremental")
-    check_passed(run_ranks(2, "incremental.py", "write", folder), 2)
-    return folder
+written_by_two = written_by_two_ranks("incremental.py", "write")
 
 
 def test_c10_one_process_goes_on_from_deltas_of_two_ranks(

@@ -4,18 +4,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distribute.launching import check_passed, needs_mpi, run_ranks
+from distribute.launching import needs_mpi, written_by_two_ranks
 from distribute.ranks import keras_job
 
 
 pytestmark = [pytest.mark.distributed, needs_mpi]
 
 
-@pytest.fixture(scope="module")
-def written_by_two(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("job")
-    check_passed(run_ranks(2, "keras_job.py", folder), 2)
-    return folder
+written_by_two = written_by_two_ranks("keras_job.py")
 
 
 @pytest.mark.parametrize("name", keras_job.FILES)

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distribute.launching import check_passed, needs_mpi, run_ranks
+from distribute.launching import (
+    check_passed,
+    needs_mpi,
+    run_ranks,
+    written_by_two_ranks,
+)
 from distribute.ranks import doors
 from embedra.checkpoint import CheckpointFolder, SavedTables
 
@@ -15,11 +20,7 @@ from embedra.checkpoint import CheckpointFolder, SavedTables
 pytestmark = [pytest.mark.distributed, needs_mpi]
 
 
-@pytest.fixture(scope="module")
-def written_by_two(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("doors")
-    check_passed(run_ranks(2, "doors.py", "write", folder), 2)
-    return folder
+written_by_two = written_by_two_ranks("doors.py", "write")
 
 
 def test_s02_one_process_reads_what_two_ranks_saved_by_each_door(

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from distribute.launching import check_passed, needs_mpi, run_ranks
+from distribute.launching import (
+    check_passed,
+    needs_mpi,
+    run_ranks,
+    written_by_two_ranks,
+)
 from distribute.ranks import state_of_tables
 from embedra.checkpoint import SavedTables
 from embedra.table import save_to_store
@@ -15,11 +20,7 @@ from embedra.table import save_to_store
 pytestmark = [pytest.mark.distributed, needs_mpi]
 
 
-@pytest.fixture(scope="module")
-def written_by_two(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("two")
-    check_passed(run_ranks(2, "state.py", "write", folder), 2)
-    return folder
+written_by_two = written_by_two_ranks("state.py", "write")
 
 
 def test_one_process_reads_what_two_ranks_wrote(written_by_two):

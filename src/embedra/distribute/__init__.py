@@ -13,7 +13,10 @@ from ._current import (
     job_communicator as job_communicator,
     table_communicator as table_communicator,
 )
-from ._gradients import reduce_gradients as reduce_gradients
+from ._gradients import (
+    reduce_gradients as reduce_gradients,
+    times_share as times_share,
+)
 from ._graph_ranks import (
     graph_communicator as graph_communicator,
     is_cluster_alone as is_cluster_alone,

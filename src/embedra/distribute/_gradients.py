@@ -52,7 +52,7 @@ def reduce_gradients(
             dense.append(place)
     for bucket in _buckets(gradients, dense, bucket_bytes):
         totals = communicator.all_reduce(
-            [_scaled(gradients[place], share) for place in bucket],
+            [times_share(gradients[place], share) for place in bucket],
             bucket_bytes=bucket_bytes,
             label="gradients",
         )
@@ -87,7 +87,7 @@ def _gathered(
     communicator: Communicator, slices: tf.IndexedSlices, share: Any
 ) -> tf.IndexedSlices:
     values, _ = communicator.all_gather_v(
-        _scaled(slices.values, share), label="rows of gradients"
+        times_share(slices.values, share), label="rows of gradients"
     )
     indices, _ = communicator.all_gather_v(
         slices.indices, label="indices of gradients"
@@ -95,7 +95,17 @@ def _gathered(
     return tf.IndexedSlices(values, indices, slices.dense_shape)
 
 
-def _scaled(gradient: Tensor, share: Any) -> Tensor:
-    gradient = tf.convert_to_tensor(gradient)
-    # Of no examples there may be gradients that are no numbers.
-    return tf.math.multiply_no_nan(gradient, tf.cast(share, gradient.dtype))
+def times_share(value: Any, share: Any) -> Tensor:
+    """Multiplies by this rank's part of all examples, to be added up.
+
+    Args:
+        value: A tensor of floats, or what makes one.
+        share: This rank's part, a scalar, see `batch_share`. Of no examples
+            there may be values that are no numbers: they count as 0.
+
+    Example:
+        >>> times_share([2.0, float("nan")], 0.0).numpy().tolist()
+        [0.0, 0.0]
+    """
+    value = tf.convert_to_tensor(value)
+    return tf.math.multiply_no_nan(value, tf.cast(share, value.dtype))

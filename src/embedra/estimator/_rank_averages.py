@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import Communicator, default_share
+from embedra.distribute import Communicator, default_share, times_share
 
 from ._graphs import Built
 
@@ -32,13 +32,7 @@ def with_averages_of_all(built: Built, ranks: Communicator) -> Built:
         return built
     share = default_share(ranks)
     with tf.control_dependencies([built.spec.train_op]):
-        # Of no examples they may be no numbers.
-        own = [
-            tf.math.multiply_no_nan(
-                state.read_value(), tf.cast(share, state.dtype)
-            )
-            for state in states
-        ]
+        own = [times_share(state.read_value(), share) for state in states]
     means = ranks.all_reduce(own, label="averages of batches")
     assigned = [
         v1.assign(state, mean).op

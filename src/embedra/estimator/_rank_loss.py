@@ -1,8 +1,6 @@
 """The loss of a step of all ranks."""
 
-import tensorflow as tf
-
-from embedra.distribute import Communicator, default_share
+from embedra.distribute import Communicator, default_share, times_share
 
 from ._graphs import Built
 
@@ -16,10 +14,6 @@ def with_loss_of_all(built: Built, ranks: Communicator) -> Built:
         built: The model, in the graph that is current.
         ranks: The ranks of the job.
     """
-    loss = built.spec.loss
-    share = tf.cast(default_share(ranks), loss.dtype)
-    # Of no examples the loss may be no number.
-    of_all = ranks.all_reduce(
-        tf.math.multiply_no_nan(loss, share), label="loss"
-    )
+    own = times_share(built.spec.loss, default_share(ranks))
+    of_all = ranks.all_reduce(own, label="loss")
     return built._replace(spec=built.spec._replace(loss=of_all))

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from embedra.distribute import Communicator
+from embedra.distribute import Communicator, times_share
 
 
 _SUMMED = ("float64", "float32", "float16", "bfloat16", "int32", "int64")
@@ -90,9 +90,8 @@ def logs_of_all(
     if not names:
         return
     values = tf.stack([tf.cast(logs[name], tf.float64) for name in names])
-    # A batch without rows may give what is no number.
     means = communicator.all_reduce(
-        tf.math.multiply_no_nan(values, tf.constant(share, tf.float64)),
+        times_share(values, tf.constant(share, tf.float64)),
         label="logs of the last batch",
     )
     logs.update(zip(names, means.numpy().tolist(), strict=True))

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from embedra.distribute import Communicator
+from embedra.distribute import Communicator, times_share
 
 
 _SENT = (
@@ -74,12 +74,7 @@ def average_states(
         share: This rank's part of all examples, a scalar.
     """
     sums = communicator.all_reduce(
-        [
-            tf.math.multiply_no_nan(
-                tf.convert_to_tensor(state.value), tf.cast(share, state.dtype)
-            )
-            for state in states
-        ],
+        [times_share(state.value, share) for state in states],
         label="states of layers",
     )
     for state, mean in zip(states, sums, strict=True):

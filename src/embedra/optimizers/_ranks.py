@@ -12,6 +12,7 @@ from embedra.distribute import (
     graph_share,
     job_communicator,
     reduce_gradients,
+    times_share,
 )
 
 from ._first_weights import begin_alike
@@ -187,12 +188,7 @@ def _times(gradient: Any, share: tf.Tensor) -> Any:
     """Returns a gradient times a number, which makes 0 of anything if it is."""
     if gradient is None:
         return None
-    values = (
-        gradient.values
-        if isinstance(gradient, tf.IndexedSlices)
-        else tf.convert_to_tensor(gradient)
-    )
-    values = tf.math.multiply_no_nan(values, tf.cast(share, values.dtype))
     if isinstance(gradient, tf.IndexedSlices):
+        values = times_share(gradient.values, share)
         return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
-    return values
+    return times_share(gradient, share)

@@ -1,6 +1,5 @@
 """PrefixWriter: writes the parts of a checkpoint while others are read."""
 
-from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -8,16 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 
-# Parts that are written while the next one is being read. Two make a save no
-# faster on most disks, and a part is held in memory until it is written.
-_WRITERS = 1
-
-
 class PrefixWriter:
     """Writes small checkpoints ("prefixes") that are to be merged.
 
     Executed eagerly, a part is written while the next one is being read. All
-    are written when the `with` block ends.
+    are written when the `with` block ends. One at a time is: two make a save no
+    faster on most disks, and a part is held in memory until it is written.
 
     Args:
         file_prefix: Where to write, a string tensor.
@@ -29,12 +24,12 @@ class PrefixWriter:
     def __init__(self, file_prefix: Any) -> None:
         self.prefixes: list[tf.Tensor] = []
         self._file_prefix = file_prefix
-        self._threads: ThreadPoolExecutor | None = None
-        self._pending: deque[Future[None]] = deque()
+        self._thread: ThreadPoolExecutor | None = None
+        self._pending: Future[None] | None = None
 
     def __enter__(self) -> "PrefixWriter":
         if tf.executing_eagerly():
-            self._threads = ThreadPoolExecutor(_WRITERS)
+            self._thread = ThreadPoolExecutor(1)
         return self
 
     def write(
@@ -53,14 +48,12 @@ class PrefixWriter:
         number = len(self.prefixes)
         prefix = tf.strings.join([self._file_prefix, f"_{number:06d}"])
         self.prefixes.append(prefix)
-        if self._threads is None:
+        if self._thread is None:
             _save(prefix, tensors, parts)
             return
-        while len(self._pending) >= _WRITERS:
-            self._pending.popleft().result()
-        self._pending.append(
-            self._threads.submit(_save, prefix, tensors, parts)
-        )
+        if self._pending is not None:
+            self._pending.result()
+        self._pending = self._thread.submit(_save, prefix, tensors, parts)
 
     def __exit__(
         self,
@@ -68,11 +61,10 @@ class PrefixWriter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._threads is not None:
-            self._threads.shutdown()
-        if error is None:
-            for written in self._pending:
-                written.result()
+        if self._thread is not None:
+            self._thread.shutdown()
+        if error is None and self._pending is not None:
+            self._pending.result()
 
 
 def _save(
